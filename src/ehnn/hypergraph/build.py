@@ -1,0 +1,176 @@
+"""Ways to build a Hypergraph from arrays: no Python loop over nodes, hyperedges or incidences."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .hypergraph import Hypergraph
+from .pairs import Pairs, pairs_from_coo, repeat
+from .validate import as_count, as_index, as_rows
+
+
+def from_edges(
+    edges: Iterable[Iterable[int]], num_nodes: int | None, attributes: dict[str, Any]
+) -> Hypergraph:
+    """`Hypergraph.from_edges`."""
+    try:
+        lists = list(map(tuple, edges))
+    except TypeError as error:
+        raise ValueError(f"edges must be collections of node numbers, got {edges!r}") from error
+    lengths = torch.tensor(list(map(len, lists)), dtype=torch.int64)
+    node = as_index(list(chain.from_iterable(lists)), "node numbers in edges", num_nodes)
+    return assemble(node, repeat(lengths, node.shape[0]), num_nodes, len(lists), None, attributes)
+
+
+def from_incidence(
+    incidence: Any,
+    num_nodes: int | None,
+    num_edges: int | None,
+    incidence_weight: Any,
+    attributes: dict[str, Any],
+) -> Hypergraph:
+    """`Hypergraph.from_incidence`."""
+    node, edge, shape, values = _read_incidence(incidence)
+    for name, given, found in (("num_nodes", num_nodes, shape[0]), ("num_edges", num_edges, shape[1])):
+        if given is not None and found is not None and given != found:
+            raise ValueError(
+                f"{name}={given} does not match the incidence matrix of shape {shape}; "
+                "a 2 × nnz index must have an integer dtype"
+            )
+    num_nodes = num_nodes if shape[0] is None else shape[0]
+    num_edges = num_edges if shape[1] is None else shape[1]
+    weight = incidence_weight if incidence_weight is not None else values
+    return assemble(node, edge, num_nodes, num_edges, weight, attributes)
+
+
+def assemble(
+    node: Tensor,
+    edge: Tensor,
+    num_nodes: int | None,
+    num_edges: int | None,
+    incidence_weight: Any,
+    attributes: dict[str, Any],
+) -> Hypergraph:
+    """A Hypergraph from ``node``, ``edge`` (``[nnz]`` each) and attributes; counts default to the largest seen."""
+    if node.shape[0] != edge.shape[0]:
+        raise ValueError(f"{node.shape[0]} node numbers and {edge.shape[0]} hyperedge numbers do not pair up")
+    num_nodes = _count(num_nodes, node, "num_nodes", [attributes.get(k) for k in ("x", "y", "node_names")])
+    num_edges = _count(
+        num_edges, edge, "num_edges", [attributes.get(k) for k in ("edge_x", "edge_weight", "edge_names")]
+    )
+    node = as_index(node, "node numbers", num_nodes)
+    edge = as_index(edge, "hyperedge numbers", num_edges)
+    weight = as_rows(incidence_weight, "incidence_weight", node.shape[0], "incidence", (1,))
+    pairs, order = pairs_from_coo(edge, node, num_edges, num_nodes, need_order=weight is not None)
+    if weight is not None:
+        weight = weight.to(node.device)[order]
+    return Hypergraph(pairs, incidence_weight=weight, **attributes)
+
+
+def _count(given: int | None, index: Tensor, name: str, attributes: list[Any]) -> int:
+    if given is not None:
+        return as_count(given, name)
+    for attribute in attributes:
+        if attribute is not None:
+            return len(attribute)
+    return int(as_index(index, name).max()) + 1 if index.numel() else 0
+
+
+def _read_incidence(incidence: Any) -> tuple[Tensor, Tensor, tuple[int | None, int | None], Tensor | None]:
+    """(node, hyperedge, (num_nodes, num_edges) or Nones, values or None) of any accepted form."""
+    if type(incidence).__module__.startswith("scipy.sparse"):
+        return _read_scipy(incidence)
+    if isinstance(incidence, Tensor) and incidence.layout != torch.strided:
+        return _read_torch_sparse(incidence)
+    if isinstance(incidence, (tuple, list)) and len(incidence) == 2:
+        node, edge = (as_index(incidence[i], ("node numbers", "hyperedge numbers")[i]) for i in range(2))
+        return node, edge, (None, None), None
+    try:
+        dense = incidence if isinstance(incidence, Tensor) else torch.as_tensor(np.asarray(incidence))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"incidence must be a matrix or a 2 × nnz index, got {type(incidence)}") from error
+    if dense.dim() != 2:
+        raise ValueError(f"incidence must have two dimensions, got shape {tuple(dense.shape)}")
+    if dense.shape[0] == 2 and not dense.is_floating_point() and dense.dtype != torch.bool:
+        return dense[0].to(torch.int64), dense[1].to(torch.int64), (None, None), None
+    node, edge = dense.nonzero(as_tuple=True)
+    return node, edge, tuple(dense.shape), _weights(dense[node, edge])  # type: ignore[return-value]
+
+
+def _read_scipy(matrix: Any) -> tuple[Tensor, Tensor, tuple[int, int], Tensor | None]:
+    coo = matrix.tocoo()
+    keep = coo.data != 0
+    node, edge = (torch.from_numpy(a[keep].astype(np.int64)) for a in (coo.row, coo.col))
+    return node, edge, tuple(matrix.shape), _weights(torch.as_tensor(coo.data[keep]))
+
+
+def _read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor, tuple[int, int], Tensor | None]:
+    if matrix.dim() != 2:
+        raise ValueError(f"incidence must have two dimensions, got shape {tuple(matrix.shape)}")
+    coo = matrix.to_sparse_coo().coalesce()
+    keep = coo.values() != 0
+    node, edge = coo.indices()[:, keep]
+    return node, edge, tuple(matrix.shape), _weights(coo.values()[keep])  # type: ignore[return-value]
+
+
+def _weights(values: Tensor) -> Tensor | None:
+    """Incidence weights, or None if all are 1."""
+    if values.is_floating_point() and not bool(torch.isfinite(values).all()):
+        raise ValueError("incidence entries must be finite, got NaN or infinity")
+    return None if bool((values == 1).all()) else values
+
+
+def permute(h: Hypergraph, nodes: Tensor | None, edges: Tensor | None) -> Hypergraph:
+    """``h`` with node v renumbered ``nodes[v]`` and hyperedge e renumbered ``edges[e]``."""
+    old_node, old_edge = h.index
+    node = old_node if nodes is None else nodes.to(h.device)[old_node]
+    edge = old_edge if edges is None else edges.to(h.device)[old_edge]
+    pairs, order = pairs_from_coo(edge, node, h.num_edges, h.num_nodes, h.incidence_weight is not None)
+    return rebuild(h, pairs, order, _inverse(nodes, h), _inverse(edges, h))
+
+
+def subhypergraph(h: Hypergraph, nodes: Any, whole_edges: bool) -> Hypergraph:
+    """`Hypergraph.subhypergraph`."""
+    nodes = as_index(nodes, "nodes", h.num_nodes).to(h.device)
+    if nodes.unique().shape[0] != nodes.shape[0]:
+        raise ValueError("nodes must not repeat")
+    new_number = torch.full((h.num_nodes,), -1, dtype=torch.int64, device=h.device)
+    new_number[nodes] = torch.arange(nodes.shape[0], device=h.device)
+    node, edge = h.index
+    inside = new_number[node] >= 0
+    kept = torch.bincount(edge[inside], minlength=h.num_edges)
+    edges = ((kept > 0) & (kept == h.orders) if whole_edges else kept > 0).nonzero().squeeze(1)
+    edge_number = torch.full((h.num_edges,), -1, dtype=torch.int64, device=h.device)
+    edge_number[edges] = torch.arange(edges.shape[0], device=h.device)
+    places = (inside & (edge_number[edge] >= 0)).nonzero().squeeze(1)
+    row, col = edge_number[edge[places]], new_number[node[places]]
+    weighted = h.incidence_weight is not None
+    pairs, order = pairs_from_coo(row, col, edges.shape[0], nodes.shape[0], weighted)
+    return rebuild(h, pairs, None if order is None else places[order], nodes, edges)
+
+
+def _inverse(perm: Tensor | None, h: Hypergraph) -> Tensor | None:
+    return None if perm is None else torch.argsort(perm.to(h.device))
+
+
+def rebuild(
+    h: Hypergraph, pairs: Pairs, places: Tensor | None, nodes: Tensor | None, edges: Tensor | None
+) -> Hypergraph:
+    """``h`` on new pairs: rows ``nodes`` / ``edges`` / ``places`` of its attributes (None: all, in order)."""
+
+    def take(value: Any, rows: Tensor | None) -> Any:
+        if value is None or rows is None:
+            return value
+        return value[rows] if isinstance(value, Tensor) else tuple(value[i] for i in rows.tolist())
+
+    changes = {k: take(getattr(h, k), nodes) for k in ("x", "y", "node_names", "node_batch")}
+    changes |= {k: take(getattr(h, k), edges) for k in ("edge_x", "edge_weight", "edge_names", "edge_batch")}
+    weight = take(h.incidence_weight, places)
+    return dataclasses.replace(h, incidence=pairs, incidence_weight=weight, _overlaps={}, **changes)

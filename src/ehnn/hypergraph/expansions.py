@@ -1,0 +1,53 @@
+"""Graphs made from a hypergraph, as index tensors."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from .hypergraph import Hypergraph
+from .products import MAX_PAIRS, common_columns
+
+
+class Graph(NamedTuple):
+    """A graph as an index tensor.
+
+    Attributes:
+        index: ``[2, links]`` (from, to) in each column; both directions of every link, no self-loops.
+        weight: ``[links]`` int64, how many times the link arises.
+        num_nodes: the number of graph nodes.
+    """
+
+    index: Tensor
+    weight: Tensor
+    num_nodes: int
+
+
+def clique_expansion(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Graph:
+    """Nodes linked when they share hyperedges; the weight is the number shared.
+
+    >>> clique_expansion(Hypergraph.from_edges([[0, 1], [0, 1, 2]])).index.tolist()
+    [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
+    """
+    stars = h.incidence.transpose()
+    return _without_loops(*common_columns(stars, stars, max_pairs), h.num_nodes)
+
+
+def line_expansion(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Graph:
+    """Hyperedges linked when they share nodes; the weight is the size of the overlap."""
+    return _without_loops(*common_columns(h.incidence, h.incidence, max_pairs), h.num_edges)
+
+
+def star_expansion(h: Hypergraph) -> Graph:
+    """Node v linked with hyperedge e, numbered ``num_nodes + e``, when v is in e."""
+    node, edge = h.index
+    edge = edge + h.num_nodes
+    index = torch.stack([torch.cat([node, edge]), torch.cat([edge, node])])
+    return Graph(index, torch.ones_like(index[0]), h.num_nodes + h.num_edges)
+
+
+def _without_loops(row: Tensor, col: Tensor, count: Tensor, num_nodes: int) -> Graph:
+    keep = row != col
+    return Graph(torch.stack([row[keep], col[keep]]), count[keep], num_nodes)

@@ -1,0 +1,148 @@
+"""A set of (row, column) pairs, sorted both ways: the structure under incidences and overlaps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """A set of (row, column) pairs in compressed row order and in compressed column order.
+
+    It is the pattern of a sparse 0/1 matrix ``A [num_rows, num_cols]`` together with that of its
+    transpose, so that sums over rows and the gradients of such sums both read memory in order.
+
+    Attributes:
+        num_rows, num_cols: the stored counts; rows and columns without pairs are ordinary.
+        ptr: ``[num_rows + 1]``; row r owns the places ``ptr[r]:ptr[r+1]`` of ``index``.
+        index: ``[pairs]`` columns, ascending within a row.
+        t_ptr: ``[num_cols + 1]``; the same for columns.
+        t_index: ``[pairs]`` rows, ascending within a column.
+        t_perm: ``[pairs]``; the place in row order of the pair at each place of column order, so that
+            a value per pair ``v`` (row order) is ``v[t_perm]`` in column order.
+    """
+
+    num_rows: int
+    num_cols: int
+    ptr: Tensor
+    index: Tensor
+    t_ptr: Tensor
+    t_index: Tensor
+    t_perm: Tensor
+
+    def __len__(self) -> int:
+        return self.index.shape[0]
+
+    @property
+    def lengths(self) -> Tensor:
+        """``[num_rows]`` number of pairs in each row."""
+        return self.ptr.diff()
+
+    @property
+    def t_lengths(self) -> Tensor:
+        """``[num_cols]`` number of pairs in each column."""
+        return self.t_ptr.diff()
+
+    @property
+    def rows(self) -> Tensor:
+        """``[pairs]`` the row of each pair, in row order."""
+        return repeat(self.lengths, len(self))
+
+    def transpose(self) -> Pairs:
+        """The same pairs with rows and columns exchanged; no sorting."""
+        inverse = torch.empty_like(self.t_perm)
+        inverse[self.t_perm] = arange_like(self.t_perm)
+        return Pairs(self.num_cols, self.num_rows, self.t_ptr, self.t_index, self.ptr, self.index, inverse)
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Pairs:
+        moved = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(
+            self,
+            **{
+                k: v.to(device, non_blocking=non_blocking) for k, v in moved.items() if isinstance(v, Tensor)
+            },
+        )
+
+    def pin_memory(self) -> Pairs:
+        moved = {f.name: getattr(self, f.name) for f in fields(self)}
+        return replace(self, **{k: v.pin_memory() for k, v in moved.items() if isinstance(v, Tensor)})
+
+
+def arange_like(t: Tensor) -> Tensor:
+    """``[0, 1, …, len(t) − 1]`` on the device of ``t``."""
+    return torch.arange(t.shape[0], device=t.device)
+
+
+def repeat(lengths: Tensor, total: int) -> Tensor:
+    """``[total]``: each i repeated ``lengths[i]`` times; ``total`` spares a device synchronisation."""
+    return torch.repeat_interleave(arange_like(lengths), lengths, output_size=total)
+
+
+def pointer(sorted_values: Tensor, size: int) -> Tensor:
+    """``[size + 1]`` pointer of a sorted array of integers below ``size``."""
+    ptr = torch.zeros(size + 1, dtype=torch.int64, device=sorted_values.device)
+    torch.cumsum(torch.bincount(sorted_values, minlength=size), 0, out=ptr[1:])
+    return ptr
+
+
+def pairs_from_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> Pairs:
+    """Pairs from compressed rows whose columns ascend within each row."""
+    t_ptr, t_index, t_perm = _transpose(ptr, index, num_cols)
+    return Pairs(ptr.shape[0] - 1, num_cols, ptr, index, t_ptr, t_index, t_perm)
+
+
+def pairs_from_coo(
+    row: Tensor, col: Tensor, num_rows: int, num_cols: int, need_order: bool = False
+) -> tuple[Pairs, Tensor | None]:
+    """Pairs from unsorted ``row``, ``col`` (``[n]`` int64, in range). Repeated pairs are merged.
+
+    Returns the pairs and, if ``need_order``, ``[pairs]`` the place in the input of the first
+    occurrence of each pair (to carry values along); otherwise None. O(n log n), no Python loop.
+    """
+    order = None
+    if num_rows * max(num_cols, 1) < 2**63 and not need_order:
+        key = _unique_sorted(row * max(num_cols, 1) + col)
+        row = torch.div(key, max(num_cols, 1), rounding_mode="floor")
+        col = key - row * max(num_cols, 1)
+    else:
+        order = torch.argsort(col, stable=True)
+        order = order[torch.argsort(row[order], stable=True)]
+        row, col = row[order], col[order]
+        first = torch.ones_like(row, dtype=torch.bool)
+        first[1:] = (row[1:] != row[:-1]) | (col[1:] != col[:-1])
+        row, col, order = row[first], col[first], order[first]
+    pairs = pairs_from_sorted(pointer(row, num_rows), col, num_cols)
+    return pairs, order if need_order else None
+
+
+def _unique_sorted(key: Tensor) -> Tensor:
+    """Sorted distinct values; sorts in place."""
+    if key.device.type == "cpu":
+        key.numpy().sort()  # several times faster than torch.sort, which also makes the permutation
+    else:
+        key = torch.sort(key).values
+    if key.shape[0] > 1:
+        fresh = key[1:] != key[:-1]
+        if not bool(fresh.all()):
+            key = torch.cat([key[:1], key[1:][fresh]])
+    return key
+
+
+def _transpose(ptr: Tensor, index: Tensor, num_cols: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Column order of compressed rows: pointer, rows and places."""
+    num_rows, n = ptr.shape[0] - 1, index.shape[0]
+    if ptr.device.type == "cpu" and n:
+        from scipy.sparse import csr_array
+
+        places = csr_array((np.arange(n), index.numpy(), ptr.numpy()), shape=(num_rows, num_cols)).tocsc()
+        as_tensor = [
+            torch.from_numpy(a.astype(np.int64, copy=False))
+            for a in (places.indptr, places.indices, places.data)
+        ]
+        return as_tensor[0], as_tensor[1], as_tensor[2]
+    values, perm = torch.sort(index, stable=True)
+    return pointer(values, num_cols), repeat(ptr.diff(), n)[perm], perm

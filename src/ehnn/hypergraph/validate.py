@@ -1,0 +1,80 @@
+"""Checks of what users pass in. Every error names the thing, its value and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def as_index(values: Any, name: str, size: int | None = None) -> Tensor:
+    """``values`` as an int64 tensor of indices in ``[0, size)``, or a ValueError that says what is wrong."""
+    tensor = values if isinstance(values, Tensor) else _to_tensor(values, name)
+    if tensor.numel() == 0:
+        return tensor.reshape(-1).to(torch.int64)
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise ValueError(f"{name} must be integers, got dtype {tensor.dtype}")
+    if tensor.dim() != 1:
+        raise ValueError(f"{name} must have one dimension, got shape {tuple(tensor.shape)}")
+    tensor = tensor.to(torch.int64)
+    low, high = (int(v) for v in torch.aminmax(tensor))
+    if low < 0:
+        raise ValueError(f"{name} must not be negative, got {low}")
+    if size is not None and high >= size:
+        raise ValueError(f"{name} must be below {size}, got {high}")
+    return tensor
+
+
+def _to_tensor(values: Any, name: str) -> Tensor:
+    try:
+        array = np.asarray(values)
+        if array.size == 0:
+            return torch.zeros(0, dtype=torch.int64)
+        if array.dtype.kind not in "iufb":
+            raise TypeError
+        return torch.as_tensor(array.astype(np.int64) if array.dtype.kind == "u" else array)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be integers, got {_short(values)}") from error
+
+
+def as_count(value: Any, name: str) -> int:
+    """``value`` as a count (an int that is not negative)."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise ValueError(f"{name} must be an integer that is not negative, got {value!r}")
+    return int(value)
+
+
+def as_rows(values: Any, name: str, rows: int, what: str, dims: tuple[int, ...]) -> Tensor | None:
+    """``values`` as a tensor with one row for each of the ``rows`` things called ``what``."""
+    if values is None:
+        return None
+    try:
+        tensor = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers, got {_short(values)}") from error
+    if tensor.dtype == torch.float64 and not isinstance(values, (Tensor, np.ndarray)):
+        tensor = tensor.to(torch.get_default_dtype())
+    if tensor.dim() not in dims:
+        expected = " or ".join(map(str, dims))
+        raise ValueError(f"{name} must have {expected} dimensions, got shape {tuple(tensor.shape)}")
+    if tensor.shape[0] != rows:
+        raise ValueError(f"{name} must have one row per {what} ({rows}), got {tensor.shape[0]} rows")
+    return tensor
+
+
+def as_names(names: Sequence[Hashable] | None, name: str, rows: int) -> tuple[Hashable, ...] | None:
+    """``names`` as a tuple with one distinct name per row."""
+    if names is None:
+        return None
+    names = tuple(names)
+    if len(names) != rows:
+        raise ValueError(f"{name} must have {rows} entries, got {len(names)}")
+    return names
+
+
+def _short(value: Any, limit: int = 60) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
