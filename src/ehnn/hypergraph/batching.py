@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
@@ -16,7 +16,7 @@ from .pairs import Pairs, pairs_from_sorted, pointer
 _ATTRIBUTES = ("x", "edge_x", "y", "edge_weight", "incidence_weight")
 
 
-def batch(hypergraphs: Sequence[Hypergraph]) -> Hypergraph:
+def batch(hypergraphs: Iterable[Hypergraph]) -> Hypergraph:
     """The disjoint union of hypergraphs: a Hypergraph that knows which member each row belongs to.
 
     Nodes and hyperedges of a member stay together, in order. An attribute must be there in all
@@ -27,10 +27,15 @@ def batch(hypergraphs: Sequence[Hypergraph]) -> Hypergraph:
     >>> pair, pair.edge_batch.tolist()
     (Hypergraph(5 nodes, 2 hyperedges, 5 incidences, orders 2 to 3, batch of 2), [0, 1])
     """
+    if isinstance(hypergraphs, Hypergraph) or not isinstance(hypergraphs, Iterable):
+        raise ValueError(f"batch takes a sequence of Hypergraphs, got {type(hypergraphs).__name__}")
     members = list(hypergraphs)
     for i, h in enumerate(members):
         if not isinstance(h, Hypergraph):
             raise ValueError(f"batch takes Hypergraphs, got {type(h).__name__} at place {i}")
+    devices = {str(h.device) for h in members}
+    if len(devices) > 1:
+        raise ValueError(f"the members of a batch must be on one device, got {sorted(devices)}")
     if not members:
         empty = torch.zeros(0, dtype=torch.int64)
         return Hypergraph(pairs_from_sorted(empty.new_zeros(1), empty, 0), num_members=0, node_batch=empty,

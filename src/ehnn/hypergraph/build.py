@@ -13,7 +13,10 @@ from torch import Tensor
 
 from .hypergraph import Hypergraph
 from .pairs import Pairs, pairs_from_coo, repeat
-from .validate import as_count, as_index, as_rows
+from .validate import as_count, as_index, as_rows, numpy_to_torch, short
+
+MAX_INFERRED = 100_000_000
+"""Counts above this are not inferred from the largest number of a short list: more likely a wrong number."""
 
 
 def from_edges(
@@ -23,7 +26,8 @@ def from_edges(
     try:
         lists = list(map(tuple, edges))
     except TypeError as error:
-        raise ValueError(f"edges must be collections of node numbers, got {edges!r}") from error
+        raise ValueError(f"edges must be collections of node numbers, got {short(edges)}") from error
+    num_nodes = None if num_nodes is None else as_count(num_nodes, "num_nodes")
     lengths = torch.tensor(list(map(len, lists)), dtype=torch.int64)
     node = as_index(list(chain.from_iterable(lists)), "node numbers in edges", num_nodes)
     return assemble(node, repeat(lengths, node.shape[0]), num_nodes, len(lists), None, attributes)
@@ -61,12 +65,12 @@ def assemble(
     """A Hypergraph from ``node``, ``edge`` (``[nnz]`` each) and attributes; counts default to the largest seen."""
     if node.shape[0] != edge.shape[0]:
         raise ValueError(f"{node.shape[0]} node numbers and {edge.shape[0]} hyperedge numbers do not pair up")
-    num_nodes = _count(num_nodes, node, "num_nodes", [attributes.get(k) for k in ("x", "y", "node_names")])
-    num_edges = _count(
-        num_edges, edge, "num_edges", [attributes.get(k) for k in ("edge_x", "edge_weight", "edge_names")]
-    )
+    num_nodes = _count(num_nodes, "num_nodes", attributes, ("x", "y", "node_names"))
+    num_edges = _count(num_edges, "num_edges", attributes, ("edge_x", "edge_weight", "edge_names"))
     node = as_index(node, "node numbers", num_nodes)
     edge = as_index(edge, "hyperedge numbers", num_edges)
+    num_nodes = _largest(node, "node") if num_nodes is None else num_nodes
+    num_edges = _largest(edge, "hyperedge") if num_edges is None else num_edges
     weight = as_rows(incidence_weight, "incidence_weight", node.shape[0], "incidence", (1,))
     pairs, order = pairs_from_coo(edge, node, num_edges, num_nodes, need_order=weight is not None)
     if weight is not None:
@@ -74,13 +78,29 @@ def assemble(
     return Hypergraph(pairs, incidence_weight=weight, **attributes)
 
 
-def _count(given: int | None, index: Tensor, name: str, attributes: list[Any]) -> int:
+def _count(given: int | None, name: str, attributes: dict[str, Any], rows: tuple[str, ...]) -> int | None:
+    """The count that was given, or that of the rows of an attribute, or None."""
     if given is not None:
         return as_count(given, name)
-    for attribute in attributes:
-        if attribute is not None:
-            return len(attribute)
-    return int(as_index(index, name).max()) + 1 if index.numel() else 0
+    for row in rows:
+        if attributes.get(row) is not None:
+            try:
+                return len(attributes[row])
+            except TypeError as error:
+                value = short(attributes[row])
+                raise ValueError(f"{row} must have one row per {name[4:-1]}, got {value}") from error
+    return None
+
+
+def _largest(index: Tensor, what: str) -> int:
+    """The count that the largest number seen implies."""
+    count = int(index.max()) + 1 if index.numel() else 0
+    if count > max(MAX_INFERRED, 100 * index.shape[0]):
+        raise ValueError(
+            f"the largest {what} number {count - 1:,} would make {count:,} {what}s from {index.shape[0]:,} "
+            f"incidences; give num_{what.removeprefix('hyper')}s if that is meant"
+        )
+    return count
 
 
 def _read_incidence(incidence: Any) -> tuple[Tensor, Tensor, tuple[int | None, int | None], Tensor | None]:
@@ -93,11 +113,15 @@ def _read_incidence(incidence: Any) -> tuple[Tensor, Tensor, tuple[int | None, i
         node, edge = (as_index(incidence[i], ("node numbers", "hyperedge numbers")[i]) for i in range(2))
         return node, edge, (None, None), None
     try:
-        dense = incidence if isinstance(incidence, Tensor) else torch.as_tensor(np.asarray(incidence))
+        dense = incidence if isinstance(incidence, Tensor) else numpy_to_torch(np.asarray(incidence))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"incidence must be a matrix or a 2 × nnz index, got {type(incidence)}") from error
+        raise ValueError(f"incidence must be a matrix or a 2 × nnz index, got {short(incidence)}") from error
     if dense.dim() != 2:
         raise ValueError(f"incidence must have two dimensions, got shape {tuple(dense.shape)}")
+    if dense.is_complex():
+        raise ValueError(f"incidence entries must be real numbers, got dtype {dense.dtype}")
+    if dense.dtype in (torch.uint16, torch.uint32, torch.uint64):
+        dense = dense.to(torch.int64)  # torch has few operations on these
     if dense.shape[0] == 2 and not dense.is_floating_point() and dense.dtype != torch.bool:
         return dense[0].to(torch.int64), dense[1].to(torch.int64), (None, None), None
     node, edge = dense.nonzero(as_tuple=True)
@@ -105,19 +129,31 @@ def _read_incidence(incidence: Any) -> tuple[Tensor, Tensor, tuple[int | None, i
 
 
 def _read_scipy(matrix: Any) -> tuple[Tensor, Tensor, tuple[int, int], Tensor | None]:
+    if len(matrix.shape) != 2:
+        raise ValueError(f"incidence must have two dimensions, got shape {matrix.shape}")
     coo = matrix.tocoo()
     keep = coo.data != 0
     node, edge = (torch.from_numpy(a[keep].astype(np.int64)) for a in (coo.row, coo.col))
-    return node, edge, tuple(matrix.shape), _weights(torch.as_tensor(coo.data[keep]))
+    return node, edge, tuple(matrix.shape), _weights(_real(coo.data[keep]))
 
 
 def _read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor, tuple[int, int], Tensor | None]:
-    if matrix.dim() != 2:
-        raise ValueError(f"incidence must have two dimensions, got shape {tuple(matrix.shape)}")
-    coo = matrix.to_sparse_coo().coalesce()
-    keep = coo.values() != 0
-    node, edge = coo.indices()[:, keep]
-    return node, edge, tuple(matrix.shape), _weights(coo.values()[keep])  # type: ignore[return-value]
+    coo = matrix.to_sparse_coo()
+    if coo.sparse_dim() != 2 or coo.dense_dim():
+        raise ValueError(f"incidence must have two sparse dimensions, got shape {tuple(matrix.shape)}")
+    # Not coalesced: that would add up repeated entries, which are merged here as everywhere else.
+    values = coo._values()
+    if values.is_complex():
+        raise ValueError(f"incidence entries must be real numbers, got dtype {values.dtype}")
+    keep = values != 0
+    node, edge = coo._indices()[:, keep]
+    return node, edge, tuple(matrix.shape), _weights(values[keep])  # type: ignore[return-value]
+
+
+def _real(data: np.ndarray) -> Tensor:
+    if data.dtype.kind not in "biuf":
+        raise ValueError(f"incidence entries must be real numbers, got dtype {data.dtype}")
+    return numpy_to_torch(data.astype(np.float64) if data.dtype.itemsize > 8 else data)
 
 
 def _weights(values: Tensor) -> Tensor | None:

@@ -49,5 +49,6 @@ def star_expansion(h: Hypergraph) -> Graph:
 
 
 def _without_loops(row: Tensor, col: Tensor, count: Tensor, num_nodes: int) -> Graph:
-    keep = row != col
+    keep = (row != col).nonzero().squeeze(1)
+    keep = keep[torch.argsort(row[keep] * num_nodes + col[keep])]
     return Graph(torch.stack([row[keep], col[keep]]), count[keep], num_nodes)

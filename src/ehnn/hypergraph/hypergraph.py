@@ -208,7 +208,8 @@ class Hypergraph:
     def overlap(self, source: Family = "nodes", target: Family = "edges", **kwargs: Any) -> Overlap:
         """Which source hyperedges meet which target hyperedges, and in how many nodes.
 
-        A family is ``"nodes"``, ``"edges"``, ``"all"`` (nodes, then hyperedges), a list of candidate
+        A family is ``"nodes"``, ``"edges"``, ``"all"`` (nodes, then hyperedges), ``"graph"`` (as target:
+        one empty hyperedge per batch member, which makes a layer invariant), a list of candidate
         hyperedges over the same nodes, or another Hypergraph over the same nodes. Named families are
         computed once and kept. See `ehnn.overlap.overlap` for the bound on the number of pairs.
         """
@@ -297,8 +298,8 @@ class Hypergraph:
         return hash((self.num_nodes, self.num_edges, self.num_incidences))
 
     def __repr__(self) -> str:
-        parts = [f"{self.num_nodes} nodes", f"{self.num_edges} hyperedges"]
-        parts += [f"{self.num_incidences} incidences"]
+        counts = {"node": self.num_nodes, "hyperedge": self.num_edges, "incidence": self.num_incidences}
+        parts = [f"{count} {name}" + "s" * (count != 1) for name, count in counts.items()]
         if self.num_edges:
             low, high = (int(v) for v in torch.aminmax(self.orders))
             parts.append(f"order {low}" if low == high else f"orders {low} to {high}")

@@ -104,32 +104,40 @@ def pairs_from_coo(
     occurrence of each pair (to carry values along); otherwise None. O(n log n), no Python loop.
     """
     order = None
-    if num_rows * max(num_cols, 1) < 2**63 and not need_order:
-        key = _unique_sorted(row * max(num_cols, 1) + col)
-        row = torch.div(key, max(num_cols, 1), rounding_mode="floor")
-        col = key - row * max(num_cols, 1)
+    if not need_order:
+        row, col = _distinct(*lexsort(row, col, num_cols))
     else:
         order = torch.argsort(col, stable=True)
         order = order[torch.argsort(row[order], stable=True)]
-        row, col = row[order], col[order]
-        first = torch.ones_like(row, dtype=torch.bool)
-        first[1:] = (row[1:] != row[:-1]) | (col[1:] != col[:-1])
-        row, col, order = row[first], col[first], order[first]
+        row, col, order = _distinct(row[order], col[order], order)
     pairs = pairs_from_sorted(pointer(row, num_rows), col, num_cols)
-    return pairs, order if need_order else None
+    return pairs, order
 
 
-def _unique_sorted(key: Tensor) -> Tensor:
-    """Sorted distinct values; sorts in place."""
+def lexsort(row: Tensor, col: Tensor, num_cols: int) -> tuple[Tensor, Tensor]:
+    """``row`` and ``col`` (``[n]`` each) sorted by row, then column (columns are below ``num_cols``)."""
+    base = max(num_cols, 1)
+    if row.numel() and int(row.max()) >= (2**63 - 1) // base:
+        order = torch.argsort(col, stable=True)
+        order = order[torch.argsort(row[order], stable=True)]
+        return row[order], col[order]
+    key = row * base
+    key += col
     if key.device.type == "cpu":
         key.numpy().sort()  # several times faster than torch.sort, which also makes the permutation
     else:
         key = torch.sort(key).values
-    if key.shape[0] > 1:
-        fresh = key[1:] != key[:-1]
-        if not bool(fresh.all()):
-            key = torch.cat([key[:1], key[1:][fresh]])
-    return key
+    row = torch.div(key, base, rounding_mode="floor")
+    return row, key.sub_(row * base)
+
+
+def _distinct(row: Tensor, col: Tensor, *more: Tensor) -> tuple[Tensor, ...]:
+    """The first of each run of equal (row, col)."""
+    first = torch.ones(row.shape[0], dtype=torch.bool, device=row.device)
+    first[1:] = (row[1:] != row[:-1]) | (col[1:] != col[:-1])
+    if bool(first.all()):
+        return row, col, *more
+    return tuple(v[first] for v in (row, col, *more))
 
 
 def _transpose(ptr: Tensor, index: Tensor, num_cols: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -138,7 +146,7 @@ def _transpose(ptr: Tensor, index: Tensor, num_cols: int) -> tuple[Tensor, Tenso
     if ptr.device.type == "cpu" and n:
         from scipy.sparse import csr_array
 
-        places = csr_array((np.arange(n), index.numpy(), ptr.numpy()), shape=(num_rows, num_cols)).tocsc()
+        places = csr_array((np.arange(n, dtype=np.int32 if n < 2**31 else np.int64), index.numpy(), ptr.numpy()), shape=(num_rows, num_cols)).tocsc()
         as_tensor = [
             torch.from_numpy(a.astype(np.int64, copy=False))
             for a in (places.indptr, places.indices, places.data)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .pairs import Pairs
+from .pairs import Pairs, repeat
 
 MAX_PAIRS = 200_000_000
 """Default bound on the number of pairs of a product (about 10 GB of index tensors)."""
@@ -15,7 +15,7 @@ MAX_PAIRS = 200_000_000
 def common_columns(a: Pairs, b: Pairs, max_pairs: int = MAX_PAIRS) -> tuple[Tensor, Tensor, Tensor]:
     """All (row of a, row of b) that share columns, and in how many: the nonzeros of A Bᵀ.
 
-    Returns ``row``, ``col``, ``count`` (``[pairs]`` each), sorted by row, then column. Computed on the
+    Returns ``row``, ``col``, ``count`` (``[pairs]`` each), sorted by row (not within a row). Computed on the
     CPU by a sparse product whose memory is that of its result; a result that could exceed
     ``max_pairs`` is refused before anything is allocated.
     """
@@ -25,13 +25,10 @@ def common_columns(a: Pairs, b: Pairs, max_pairs: int = MAX_PAIRS) -> tuple[Tens
             f"up to {bound:,} overlapping pairs between {a.num_rows:,} and {b.num_rows:,} hyperedges, "
             f"more than max_pairs={max_pairs:,}; raise max_pairs if there is memory for them"
         )
-    product = _scipy(a) @ _scipy(b).T
-    product = product.tocsr()
-    product.sort_indices()
-    row = np.repeat(np.arange(a.num_rows), np.diff(product.indptr))
-    device = a.ptr.device
-    out = (torch.from_numpy(v.astype(np.int64)).to(device) for v in (row, product.indices, product.data))
-    return tuple(out)  # type: ignore[return-value]
+    product = (_scipy(a) @ _scipy(b).T).tocsr()
+    ptr, col, count = (torch.from_numpy(v) for v in (product.indptr, product.indices, product.data))
+    row = repeat(ptr.diff(), col.shape[0])
+    return tuple(v.to(a.ptr.device, torch.int64) for v in (row, col, count))  # type: ignore[return-value]
 
 
 def _bound(a: Pairs, b: Pairs) -> int:

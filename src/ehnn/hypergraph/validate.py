@@ -35,9 +35,16 @@ def _to_tensor(values: Any, name: str) -> Tensor:
             return torch.zeros(0, dtype=torch.int64)
         if array.dtype.kind not in "iufb":
             raise TypeError
-        return torch.as_tensor(array.astype(np.int64) if array.dtype.kind == "u" else array)
+        if array.dtype.kind == "u" and int(array.max()) >= 2**63:
+            raise OverflowError
+        return numpy_to_torch(array.astype(np.int64) if array.dtype.kind == "u" else array)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} must be integers, got {_short(values)}") from error
+        raise ValueError(f"{name} must be integers, got {short(values)}") from error
+
+
+def numpy_to_torch(array: np.ndarray) -> Tensor:
+    """``array`` as a tensor: shared where torch allows it, copied where it is read-only, reversed or byte-swapped."""
+    return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))
 
 
 def as_count(value: Any, name: str) -> int:
@@ -52,9 +59,9 @@ def as_rows(values: Any, name: str, rows: int, what: str, dims: tuple[int, ...])
     if values is None:
         return None
     try:
-        tensor = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
+        tensor = values if isinstance(values, Tensor) else numpy_to_torch(np.asarray(values))
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers, got {_short(values)}") from error
+        raise ValueError(f"{name} must be numbers, got {short(values)}") from error
     if tensor.dtype == torch.float64 and not isinstance(values, (Tensor, np.ndarray)):
         tensor = tensor.to(torch.get_default_dtype())
     if tensor.dim() not in dims:
@@ -66,15 +73,19 @@ def as_rows(values: Any, name: str, rows: int, what: str, dims: tuple[int, ...])
 
 
 def as_names(names: Sequence[Hashable] | None, name: str, rows: int) -> tuple[Hashable, ...] | None:
-    """``names`` as a tuple with one distinct name per row."""
+    """``names`` as a tuple with one name per row."""
     if names is None:
         return None
-    names = tuple(names)
+    try:
+        names = tuple(names)
+    except TypeError as error:
+        raise ValueError(f"{name} must be a sequence of names, got {short(names)}") from error
     if len(names) != rows:
         raise ValueError(f"{name} must have {rows} entries, got {len(names)}")
     return names
 
 
-def _short(value: Any, limit: int = 60) -> str:
+def short(value: Any, limit: int = 60) -> str:
+    """``repr(value)`` cut to ``limit`` characters, for error messages."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,15 @@
+"""Sums over pointers, without parameters: each has a plain reference beside its fast versions."""
+
+from .backend import use_backend
+from .grouped_matmul import grouped_matmul
+from .segment_sum import segment_mean, segment_sum
+from .softmax_sum import reference_softmax_sum, segment_softmax_sum
+
+__all__ = [
+    "grouped_matmul",
+    "reference_softmax_sum",
+    "segment_mean",
+    "segment_softmax_sum",
+    "segment_sum",
+    "use_backend",
+]

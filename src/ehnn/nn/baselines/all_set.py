@@ -1,0 +1,73 @@
+"""AllSet (Chien et al., You are AllSet, ICLR 2022): the message-passing baselines of the paper."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ehnn.ops import segment_mean, segment_softmax_sum, segment_sum
+from ehnn.overlap import Overlap
+
+from ..layer import AGGREGATIONS, Layer, check_choice
+
+
+class AllDeepSets(Layer):
+    r"""AllDeepSets (Eq. 12 of the EHNN paper).
+
+    .. math:: y_j = \phi_2\Big(\sum_{i : |i \cap j| \ge 1} \phi_1(x_i)\Big)
+
+    with two-layer MLPs φ and a mean or sum over all sources that meet the target. It sees neither
+    orders, nor the size of the overlap, nor anything that does not meet the target.
+
+    Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
+    """
+
+    def __init__(self, d_in: int, d_out: int, *, aggregation: str = "mean", dropout: float = 0.0) -> None:
+        super().__init__(d_in, d_out)
+        self.aggregation = check_choice("aggregation", aggregation, AGGREGATIONS)
+        self.phi1, self.phi2 = _mlp(d_in, d_out, dropout), _mlp(d_out, d_out, dropout)
+
+    def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
+        self.check(x, overlap)
+        reduce = segment_mean if self.aggregation == "mean" else segment_sum
+        return self.phi2(reduce(self.phi1(x), overlap.merged))
+
+
+class AllSetTransformer(Layer):
+    r"""AllSetTransformer (appendix A.2 of the EHNN paper).
+
+    .. math::
+        a_j = \sum_h \sum_{i : |i \cap j| \ge 1} \alpha^h_{ij}\, \phi_1(x_i), \qquad
+        y = a + \mathrm{MLP}(a), \qquad
+        \alpha^h_{ij} = \mathrm{softmax}_i\, Q_h \cdot \mathcal K(x_i)_h / \sqrt{d_H}
+
+    with LayerNorm as in its authors' version: ``a = LayerNorm(Q + attention)``, ``y = LayerNorm(a +
+    MLP(a))``. Softmax normalises, so the layer cannot count its sources.
+
+    Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
+    """
+
+    def __init__(self, d_in: int, d_out: int, *, heads: int = 4, dropout: float = 0.0) -> None:
+        super().__init__(d_in, d_out)
+        if d_out % heads:
+            raise ValueError(f"heads must divide d_out={d_out}, got {heads}")
+        self.heads = heads
+        self.query = nn.Parameter(torch.empty(heads, d_out // heads))
+        nn.init.xavier_uniform_(self.query)
+        self.key, self.value = nn.Linear(d_in, d_out), nn.Linear(d_in, d_out)
+        self.norm1, self.norm2 = nn.LayerNorm(d_out), nn.LayerNorm(d_out)
+        self.feed_forward = _mlp(d_out, d_out, dropout)
+
+    def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
+        self.check(x, overlap)
+        key, value = (m(x).reshape(x.shape[0], *self.query.shape) for m in (self.key, self.value))
+        logits = (key * self.query).sum(-1) / math.sqrt(self.query.shape[1])
+        y = segment_softmax_sum(value, logits.to(value.dtype), overlap.merged)
+        y = self.norm1((y + self.query).flatten(1))
+        return self.norm2(y + self.feed_forward(y).relu())
+
+
+def _mlp(d_in: int, d_out: int, dropout: float) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(d_in, d_out), nn.ReLU(), nn.Dropout(dropout), nn.Linear(d_out, d_out))

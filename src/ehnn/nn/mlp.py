@@ -1,0 +1,76 @@
+"""EHNN-MLP (Eqs. 7, 8)."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ehnn.ops import segment_mean, segment_sum
+from ehnn.overlap import Overlap
+
+from .layer import AGGREGATIONS, Layer, check_choice, members_as, members_to_targets, pool, to_targets
+from .order import OrderEncoding
+from .phi import OrderBias, Phi
+
+
+class EHNNMLP(Layer):
+    r"""EHNN realised with three elementwise MLPs (Kim et al., ECCV 2022, Eqs. 7 and 8).
+
+    .. math::
+        y_j = \phi_3\Big(l, \sum_{\mathcal I \ge 0} \phi_2\big(\mathcal I,
+        \sum_{i} B^{\mathcal I}_{ij}\, \phi_1(k, x_i)\big)\Big) + \mathcal B(l)
+
+    where B is 1 for :math:`|i \cap j| = \mathcal I \ge 1`, and for 𝓘 = 0 everywhere (a global pool).
+    The sum over 𝓘 ≥ 1 runs over the sizes that occur for target j. The number of parameters does not
+    depend on the orders, and any order can be given.
+
+    Args:
+        d_in, d_out: widths.
+        global_interaction: False drops 𝓘 = 0 (the ablation "w/o global").
+        order_embedding: False hides k, l and 𝓘 from φ and drops 𝓑 (the ablation "w/o order").
+        aggregation: ``"mean"`` as the authors ran it, or ``"sum"`` as the paper writes it.
+        order_encoding: ``"sinusoidal"`` as in the paper, or ``"number"``; see `OrderEncoding`.
+        norm: LayerNorm in φ.
+        dropout: inside φ.
+
+    >>> import ehnn, torch
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3]], x=torch.ones(4, 8))
+    >>> EHNNMLP(8, 16)(h.x, h.overlap("nodes", "edges")).shape
+    torch.Size([2, 16])
+
+    Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        *,
+        global_interaction: bool = True,
+        order_embedding: bool = True,
+        aggregation: str = "mean",
+        order_encoding: str = "sinusoidal",
+        norm: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__(d_in, d_out)
+        self.aggregation = check_choice("aggregation", aggregation, AGGREGATIONS)
+        self.global_interaction = global_interaction
+        code = OrderEncoding(order_encoding if order_embedding else None, d_out)
+        self.phi1 = Phi(d_in, d_out, code, dropout=dropout, norm=norm)
+        self.phi2 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
+        self.phi3 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
+        self.bias = OrderBias(d_out, code) if order_embedding else None
+
+    def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
+        self.check(x, overlap)
+        x = self.phi1(x, overlap.source_orders)
+        reduce = segment_mean if self.aggregation == "mean" else segment_sum
+        y = to_targets(self.phi2(reduce(x, overlap.local), overlap.sizes), overlap)
+        if self.global_interaction:
+            everything = self.phi2(pool(x, overlap, self.aggregation), members_as(0, overlap))
+            y = y + members_to_targets(everything, overlap)
+        y = self.phi3(y, overlap.target_orders)
+        return y if self.bias is None else y + self.bias(overlap.target_orders)
+
+    def extra_repr(self) -> str:
+        return f"{self.d_in}, {self.d_out}, aggregation={self.aggregation!r}, global={self.global_interaction}"

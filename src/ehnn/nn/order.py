@@ -1,0 +1,47 @@
+"""What a network sees of an order k, l or an overlap size 𝓘."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+ORDER_ENCODINGS = ("sinusoidal", "number")
+
+
+class OrderEncoding(nn.Module):
+    r"""An integer as a vector: computed on the fly for any order, with no table and no maximum.
+
+    ``"sinusoidal"`` (the paper's) gives ``dim`` channels, :math:`\sin(k / 10000^{2c/d})` and
+    :math:`\cos(k / 10000^{2c/d})`. ``"number"`` gives one channel that holds k itself: two orders
+    can then be compared by their difference, which a ReLU network carries on past the orders it was
+    trained on. ``None`` gives no channels (the ablation without order embedding).
+
+    >>> OrderEncoding("number", 8)(torch.tensor([2, 5000])).tolist()
+    [[0.20000000298023224], [500.0]]
+    """
+
+    def __init__(self, kind: str | None, dim: int) -> None:
+        super().__init__()
+        if kind is not None and kind not in ORDER_ENCODINGS:
+            raise ValueError(f"order_encoding must be one of {ORDER_ENCODINGS} or None, got {kind!r}")
+        self.kind = kind
+        self.dim = {None: 0, "number": 1}.get(kind, dim)
+        half = torch.arange((dim + 1) // 2, dtype=torch.float64)
+        rates = torch.exp(half * (-2.0 * math.log(10000.0) / max(dim, 1)))
+        self.register_buffer("rates", rates.to(torch.get_default_dtype()), persistent=False)
+
+    def forward(self, orders: Tensor) -> Tensor:
+        """``[distinct]`` integers → ``[distinct, dim]``."""
+        rates: Tensor = self.rates  # type: ignore[assignment]
+        value = orders.to(rates.dtype).unsqueeze(1)
+        if self.kind is None:
+            return value[:, :0]
+        if self.kind == "number":
+            return value / 10  # of the size of other inputs for common orders
+        angle = value * rates
+        return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, : self.dim]
+
+    def extra_repr(self) -> str:
+        return f"{self.kind}, dim={self.dim}"

@@ -1,0 +1,72 @@
+"""φ: the elementwise networks that know an order."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ehnn.overlap import Orders
+
+from .order import OrderEncoding
+
+
+class Phi(nn.Module):
+    r"""φ(k, x): a residual MLP on a feature and the order that goes with it (Eq. 7).
+
+    .. math:: \phi(k, x) = x + \mathrm{MLP}([\mathrm{LayerNorm}(x), \mathrm{enc}(k)])
+
+    with three linear layers, ReLU and dropout between them. A change of width puts a linear map on the
+    skip connection. The part of the first layer that reads the order is computed once per *distinct*
+    order and added to the rows, which equals concatenation at a fraction of its cost.
+
+    Args:
+        d_in, d_out: widths.
+        encoding: what φ sees of the order.
+        dropout: between the layers of the MLP.
+        norm: LayerNorm before the MLP; without it counts in x reach the MLP undistorted.
+    """
+
+    def __init__(
+        self, d_in: int, d_out: int, encoding: OrderEncoding, *, dropout: float = 0.0, norm: bool = True
+    ) -> None:
+        super().__init__()
+        self.encoding = encoding
+        self.norm = nn.LayerNorm(d_in) if norm else nn.Identity()
+        self.first = nn.Linear(d_in + encoding.dim, d_out)
+        self.second = nn.Linear(d_out, d_out)
+        self.third = nn.Linear(d_out, d_out)
+        self.dropout = nn.Dropout(dropout)
+        self.skip = nn.Linear(d_in, d_out, bias=False) if d_in != d_out else nn.Identity()
+
+    def forward(self, x: Tensor, orders: Orders) -> Tensor:
+        """``[rows, d_in] → [rows, d_out]``."""
+        hidden = self._first(self.norm(x), orders)
+        hidden = self.second(self.dropout(hidden.relu()))
+        hidden = self.third(self.dropout(hidden.relu()))
+        return self.skip(x) + hidden
+
+    def _first(self, x: Tensor, orders: Orders) -> Tensor:
+        weight, bias, width = self.first.weight, self.first.bias, x.shape[1]
+        if self.encoding.dim == 0:
+            return F.linear(x, weight, bias)
+        code = self.encoding(orders.values).to(x.dtype)
+        shift = F.linear(code, weight[:, width:], bias)
+        return F.linear(x, weight[:, :width]) + orders.expand(shift)
+
+
+class OrderBias(nn.Module):
+    r"""𝓑(l): a bias for any order, an MLP on its encoding (Eq. 6)."""
+
+    def __init__(self, d_out: int, encoding: OrderEncoding) -> None:
+        super().__init__()
+        self.encoding = encoding
+        self.net = nn.Sequential(nn.Linear(encoding.dim, d_out), nn.ReLU(), nn.Linear(d_out, d_out))
+
+    def forward(self, orders: Orders) -> Tensor:
+        """``[rows, d_out]``."""
+        return orders.expand(self.table(orders.values))
+
+    def table(self, orders: Tensor) -> Tensor:
+        """``[distinct] → [distinct, d_out]``."""
+        code = self.encoding(orders).to(self.net[0].weight.dtype)  # type: ignore[arg-type]
+        return self.net(code)

@@ -1,0 +1,48 @@
+"""Permutation-invariant readouts: one row per hypergraph."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ehnn.ops import segment_softmax_sum
+from ehnn.overlap import Overlap
+
+from .layer import AGGREGATIONS, Layer, check_choice, pool
+
+READOUTS = (*AGGREGATIONS, "attention")
+
+
+class Readout(Layer):
+    r"""A row per batch member from the features of its hyperedges.
+
+    ``"sum"`` and ``"mean"`` pool the sources; ``"attention"`` weighs them by a softmax of a learned
+    logit per head. A linear map follows. Any EHNN layer with target family ``"graph"`` is a readout
+    too, one that also sees orders (the invariant layer, l = 0).
+
+    >>> import ehnn, torch
+    >>> pair = ehnn.batch([ehnn.Hypergraph.from_edges([[0, 1]], x=torch.ones(2, 4)) for _ in range(2)])
+    >>> Readout(4, 3)(pair.x, pair.overlap("nodes", "graph")).shape
+    torch.Size([2, 3])
+
+    Shapes: ``x [num_sources, d_in]`` → ``[num_members, d_out]``. The overlap may have any target family.
+    """
+
+    def __init__(self, d_in: int, d_out: int, *, kind: str = "sum", heads: int = 1) -> None:
+        super().__init__(d_in, d_out)
+        self.kind, self.heads = check_choice("kind", kind, READOUTS), heads
+        if d_in % heads:
+            raise ValueError(f"heads must divide d_in={d_in}, got {heads}")
+        self.logit = nn.Linear(d_in, heads) if kind == "attention" else None
+        self.out = nn.Linear(d_in, d_out)
+
+    def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
+        self.check(x, overlap)
+        return self.out(self._attend(x, overlap) if self.logit else pool(x, overlap, self.kind))
+
+    def _attend(self, x: Tensor, overlap: Overlap) -> Tensor:
+        assert self.logit is not None
+        logits, value = self.logit(x), x.reshape(x.shape[0], self.heads, -1)
+        if overlap.pool is None:
+            return torch.einsum("sh,shc->hc", logits.softmax(0).to(x.dtype), value).reshape(1, -1)
+        return segment_softmax_sum(value, logits.to(x.dtype), overlap.pool).flatten(1)

@@ -1,0 +1,76 @@
+"""Models that stack layers along a path of families."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from torch import Tensor, nn
+
+from ehnn.hypergraph import Hypergraph
+
+from .layer import Layer
+
+
+class Stack(nn.Module):
+    """Layers along a path of families, between an input map and a classifier.
+
+    The path is data: ``("nodes", "all", "nodes")`` is the paper's V → V∪E → V pair and repeating it
+    makes more pairs; ``("edges",) * 9`` is a stack of eight hyperedge-to-hyperedge layers; a path that
+    ends in ``"graph"`` gives one row per hypergraph.
+
+    Args:
+        d_in, d_out: channels of the input features and of the output.
+        layer: makes a layer from (d_in, d_out), for example ``EHNNMLP`` or
+            ``partial(EHNNTransformer, heads=8)``.
+        width: channels between the layers.
+        path: the families, one more than there are layers.
+        dropout: between layers and before the classifier.
+        residual: add the input of a layer to its output where both ends are the same family.
+        classifier: hidden widths of the classifier.
+        norm: LayerNorm before the classifier.
+
+    Shapes: a Hypergraph with features of the first family → ``[rows of the last family, d_out]``.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        layer: Callable[[int, int], Layer],
+        *,
+        width: int = 64,
+        path: Sequence[str] = ("nodes", "all", "nodes"),
+        dropout: float = 0.0,
+        residual: bool = False,
+        classifier: Sequence[int] = (),
+        norm: bool = True,
+    ) -> None:
+        super().__init__()
+        self.path, self.residual = tuple(path), residual
+        if len(self.path) < 2:
+            raise ValueError(f"path must name at least two families, got {self.path}")
+        self.embed = nn.Linear(d_in, width)
+        self.layers = nn.ModuleList([layer(width, width) for _ in self.path[1:]])
+        self.dropout = nn.Dropout(dropout)
+        self.norm = nn.LayerNorm(width) if norm else nn.Identity()
+        self.classifier = _mlp([width, *classifier, d_out], dropout)
+
+    def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
+        """Logits; ``x`` stands in for the features of the first family of the path."""
+        x = self.embed(h.features(self.path[0]) if x is None else x)
+        for layer, source, target in zip(self.layers, self.path, self.path[1:], strict=False):
+            y = layer(x, h.overlap(source, target))
+            x = self.dropout(x + y if self.residual and source == target else y)
+        return self.classifier(self.norm(x))
+
+
+def pairs_path(pairs: int, middle: str = "all") -> tuple[str, ...]:
+    """The path of ``pairs`` V → middle → V pairs."""
+    return ("nodes", *(middle, "nodes") * pairs)
+
+
+def _mlp(widths: Sequence[int], dropout: float) -> nn.Sequential:
+    parts: list[nn.Module] = []
+    for a, b in zip(widths, widths[1:], strict=False):
+        parts += [nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout)]
+    return nn.Sequential(*parts[:-2])

@@ -1,0 +1,136 @@
+"""EHNN-Transformer (Eqs. 9 to 11)."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from ehnn.ops import segment_softmax_sum, segment_sum
+from ehnn.overlap import Overlap
+
+from .layer import Layer, members_as, members_to_targets, to_targets
+from .order import OrderEncoding
+from .phi import OrderBias, Phi
+
+
+class EHNNTransformer(Layer):
+    r"""EHNN realised with attention (Kim et al., ECCV 2022, Eqs. 9 to 11).
+
+    .. math::
+        a_j = \phi_3\Big(l, \sum_{\mathcal I \ge 0} \phi_2\big(\mathcal I, \sum_h \sum_i
+        \alpha^{h, \mathcal I}_{ij}\, \phi_1(k, x_i)\, w^V_h\big)\Big) + \mathcal B(l),
+        \qquad y = a + \mathrm{MLP}(\mathrm{LayerNorm}(a))
+
+    with :math:`\alpha^{h, \mathcal I}_{ij} = \mathrm{softmax}_i\,
+    \mathcal Q(\mathcal I)_h \cdot \mathcal K(\mathcal I, \phi_1(k, x_i))_h / \sqrt{d_H}` over the sources
+    i with :math:`|i \cap j| = \mathcal I` (over all sources of the member for 𝓘 = 0). 𝓠 is an MLP on
+    the encoding of 𝓘; 𝓚 is linear, one map for 𝓘 = 0 and one for 𝓘 ≥ 1.
+
+    Args:
+        d_in, d_out: widths; ``heads`` must divide ``d_out``.
+        heads: attention heads H.
+        global_interaction, order_embedding, order_encoding, norm, dropout: as in `EHNNMLP`.
+        local_dropout, global_dropout: on the attention output for 𝓘 ≥ 1 and 𝓘 = 0.
+
+    Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
+    """
+
+    def __init__(
+        self,
+        d_in: int,
+        d_out: int,
+        *,
+        heads: int = 4,
+        global_interaction: bool = True,
+        order_embedding: bool = True,
+        order_encoding: str = "sinusoidal",
+        norm: bool = True,
+        dropout: float = 0.0,
+        local_dropout: float = 0.0,
+        global_dropout: float = 0.0,
+    ) -> None:
+        super().__init__(d_in, d_out)
+        if not isinstance(heads, int) or heads < 1 or d_out % heads:
+            raise ValueError(f"heads must divide d_out={d_out}, got {heads!r}")
+        self.heads, self.global_interaction = heads, global_interaction
+        code = OrderEncoding(order_encoding if order_embedding else None, d_out)
+        self.phi1 = Phi(d_in, d_out, code, dropout=dropout, norm=norm)
+        self.phi2 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
+        self.phi3 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
+        self.query = _Query(d_out)
+        self.key_local, self.key_global, self.value, self.merge = (nn.Linear(d_out, d_out) for _ in range(4))
+        self.local_dropout, self.global_dropout = nn.Dropout(local_dropout), nn.Dropout(global_dropout)
+        self.bias = OrderBias(d_out, code) if order_embedding else None
+        self.feed_forward = FeedForward(d_out, dropout)
+
+    def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
+        self.check(x, overlap)
+        x = self.phi1(x, overlap.source_orders)
+        value = self._heads(self.value(x))
+        y = self.local_dropout(self.merge(self._local(x, value, overlap)))
+        y = to_targets(self.phi2(y, overlap.sizes), overlap)
+        if self.global_interaction:
+            everything = self.global_dropout(self.merge(self._global(x, value, overlap)))
+            y = y + members_to_targets(self.phi2(everything, members_as(0, overlap)), overlap)
+        y = self.phi3(y, overlap.target_orders)
+        if self.bias is not None:
+            y = y + self.bias(overlap.target_orders)
+        return self.feed_forward(y)
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.reshape(x.shape[0], self.heads, self.d_out // self.heads)
+
+    def _logits(self, key: Tensor, sizes: Tensor) -> Tensor:
+        """``[num_sources, distinct 𝓘, heads]`` of keys ``[num_sources, d_out]``."""
+        query = self._heads(self.query(sizes).to(key.dtype))
+        return torch.einsum("shc,ihc->sih", self._heads(key), query) / math.sqrt(query.shape[-1])
+
+    def _local(self, x: Tensor, value: Tensor, overlap: Overlap) -> Tensor:
+        """``[num_groups, d_out]``: attention over the sources that meet a target in 𝓘 nodes."""
+        slots = overlap.slots
+        logits = self._logits(self.key_local(x), overlap.sizes.values)
+        if slots.source is None:
+            logits = logits[:, 0] if logits.shape[1] else logits.sum(1)
+        else:
+            place = slots.source.index * logits.shape[1] + slots.sizes.index
+            logits = logits.flatten(0, 1).index_select(0, place)
+            value = segment_sum(value, slots.source)
+        return segment_softmax_sum(value, logits.to(value.dtype), slots.local).flatten(1)
+
+    def _global(self, x: Tensor, value: Tensor, overlap: Overlap) -> Tensor:
+        """``[num_members, d_out]``: attention over all sources of a member."""
+        logits = self._logits(self.key_global(x), overlap.target_batch.new_zeros(1))[:, 0].to(value.dtype)
+        if overlap.pool is None:
+            return torch.einsum("sh,shc->hc", logits.softmax(0), value).reshape(1, self.d_out)
+        return segment_softmax_sum(value, logits, overlap.pool).flatten(1)
+
+    def extra_repr(self) -> str:
+        return f"{self.d_in}, {self.d_out}, heads={self.heads}, global={self.global_interaction}"
+
+
+class _Query(nn.Module):
+    """𝓠(𝓘): ``[distinct] → [distinct, d]``; tells 𝓘 apart even without order embedding."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.encoding = OrderEncoding("sinusoidal", width)
+        self.net = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+
+    def forward(self, sizes: Tensor) -> Tensor:
+        return self.net(self.encoding(sizes).to(self.net[0].weight.dtype))  # type: ignore[arg-type]
+
+
+class FeedForward(nn.Module):
+    """x + MLP(LayerNorm(x)) with one hidden ReLU layer of the same width (Eq. 10)."""
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__()
+        self.net = nn.Sequential(
+            nn.LayerNorm(width), nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, width)
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[rows, width] → [rows, width]``."""
+        return x + self.net(x)

@@ -1,0 +1,39 @@
+"""One choice of backend for every operation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import Tensor
+
+BACKENDS = ("auto", "reference", "cpu", "triton")
+_current = os.environ.get("EHNN_BACKEND", "auto")
+
+
+@contextmanager
+def use_backend(name: str) -> Iterator[None]:
+    """Run operations on one backend: ``"reference"`` (plain), ``"cpu"``, ``"triton"`` or ``"auto"``.
+
+    The environment variable ``EHNN_BACKEND`` sets the default.
+    """
+    global _current
+    previous, _current = _current, _checked(name)
+    try:
+        yield
+    finally:
+        _current = previous
+
+
+def backend_of(x: Tensor) -> str:
+    """The backend that handles ``x``."""
+    if _current != "auto":
+        return _checked(_current)
+    return {"cpu": "cpu", "cuda": "triton"}.get(x.device.type, "reference")
+
+
+def _checked(name: str) -> str:
+    if name not in BACKENDS:
+        raise ValueError(f"backend must be one of {BACKENDS}, got {name!r}")
+    return name

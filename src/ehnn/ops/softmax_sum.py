@@ -1,0 +1,201 @@
+r"""Softmax-weighted sums over the rows of a pattern, for logits that belong to the columns.
+
+.. math::
+    y_r = \sum_c \alpha_{rc} x_c, \qquad
+    \alpha_{rc} = \frac{\exp s_c}{\sum_{c'} \exp s_{c'}} \quad (c, c' \text{ in row } r)
+
+In the paper's attention (Eq. 11) the query does not depend on the target, so the logit s belongs to the
+source alone, separately for each head. Then α factors as exp(s_c) / Z_r, and with
+:math:`\bar x_c = \sum_r \alpha_{rc} \bar y_r` the gradients are
+
+.. math:: \bar s_c = x_c \cdot \bar x_c - \sum_r \alpha_{rc} (\bar y_r \cdot y_r)
+
+so forward and backward are each one weighted sum: nothing of size pairs × heads × channels is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Pairs
+from ehnn.hypergraph.pairs import repeat
+
+from .backend import backend_of
+from .segment_sum import cpu_sum, run_sum
+
+_SAFE_RANGE = 40.0
+"""Logits of one head that differ by less can share one shift: exp stays far from underflow."""
+
+
+def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
+    """``[num_cols, heads, c], [num_cols, heads] → [num_rows, heads, c]``; 0 for empty rows."""
+    if x.shape[0] != pairs.num_cols or logits.shape != x.shape[:2]:
+        raise ValueError(
+            f"x must be [{pairs.num_cols}, heads, channels] and logits [{pairs.num_cols}, heads], "
+            f"got {list(x.shape)} and {list(logits.shape)}"
+        )
+    if len(pairs) == 0 or x.numel() == 0:
+        return x.new_zeros(pairs.num_rows, *x.shape[1:]) + 0 * (x.sum() + logits.sum())
+    return _SoftmaxSum.apply(x, logits, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index)[0]
+
+
+def reference_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
+    """Plain version with autograd: gathers pairs × heads × channels."""
+    rows, heads = pairs.rows, logits.shape[1]
+    s = logits[pairs.index]
+    top = torch.full((pairs.num_rows, heads), -torch.inf, dtype=s.dtype, device=s.device)
+    top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(s), s.detach(), "amax")
+    weight = (s - top[rows]).exp()
+    total = torch.zeros_like(top).index_add(0, rows, weight)
+    alpha = weight / total[rows]
+    out = x.new_zeros(pairs.num_rows, *x.shape[1:])
+    return out.index_add(0, rows, alpha.unsqueeze(-1) * x[pairs.index])
+
+
+class _SoftmaxSum(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor, t_ptr: Tensor, t_index: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        return _forward(x.contiguous(), logits.contiguous(), ptr, index)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        x, logits, _, _, t_ptr, t_index = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(x, logits, *output, t_ptr, t_index)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        return *_SoftmaxSumBackward.apply(grad, *ctx.saved_tensors), None, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Tensor) -> tuple[tuple[Tensor, Tensor], Any]:
+        """Runs side by side are more heads."""
+        x, logits, *structure = args
+        x, logits = (_fold(t, d, info.batch_size) for t, d in zip((x, logits), in_dims, strict=False))
+        y, lse = _SoftmaxSum.apply(x, logits, *structure)
+        return (_unfold(y, info.batch_size), _unfold(lse, info.batch_size)), (1, 1)
+
+
+class _SoftmaxSumBackward(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, t_ptr: Tensor, t_index: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        return _backward(grad.contiguous(), x.contiguous(), logits.contiguous(), y, lse, t_ptr, t_index)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("segment_softmax_sum has no second derivative; use reference_softmax_sum")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Tensor) -> tuple[tuple[Tensor, Tensor], Any]:
+        values, structure = args[:5], args[5:]
+        values = tuple(_fold(t, d, info.batch_size) for t, d in zip(values, in_dims, strict=False))
+        dx, ds = _SoftmaxSumBackward.apply(*values, *structure)
+        return (_unfold(dx, info.batch_size), _unfold(ds, info.batch_size)), (1, 1)
+
+
+def _fold(t: Tensor, dim: int | None, runs: int) -> Tensor:
+    """Runs as more heads: ``[rows, runs · heads, …]``."""
+    t = t.unsqueeze(1).expand(t.shape[0], runs, *t.shape[1:]) if dim is None else t.movedim(dim, 1)
+    return t.reshape(t.shape[0], runs * t.shape[2], *t.shape[3:])
+
+
+def _unfold(t: Tensor, runs: int) -> Tensor:
+    return t.reshape(t.shape[0], runs, t.shape[1] // runs, *t.shape[2:])
+
+
+@torch.library.custom_op("ehnn::softmax_sum", mutates_args=())
+def _forward(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """y and the log-sum-exp of each row (−∞ for empty rows)."""
+    if backend_of(x) == "triton":
+        from .triton_kernels import softmax_sum
+
+        return softmax_sum(x, logits, ptr, index)
+    top = logits.amax(0)
+    if bool((top - logits.amin(0) < _SAFE_RANGE).all()):
+        weight = (logits - top).exp()
+        y, total = _two_sums(weight.unsqueeze(-1) * x, weight, ptr, index)
+        return y / total.clamp(min=torch.finfo(total.dtype).tiny).unsqueeze(-1), total.log() + top
+    return _forward_by_pair(x, logits, ptr, index)
+
+
+@_forward.register_fake
+def _(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    rows = ptr.shape[0] - 1
+    return x.new_empty(rows, *x.shape[1:]), logits.new_empty(rows, logits.shape[1])
+
+
+@torch.library.custom_op("ehnn::softmax_sum_backward", mutates_args=())
+def _backward(
+    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, t_ptr: Tensor, t_index: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of x and of the logits."""
+    if backend_of(x) == "triton":
+        from .triton_kernels import softmax_sum_backward
+
+        return softmax_sum_backward(grad, x, logits, y, lse, t_ptr, t_index)
+    inner = (grad * y).sum(-1)
+    top = logits.amax(0)
+    if bool((top - logits.amin(0) < _SAFE_RANGE).all()):
+        share = (top - lse).exp().nan_to_num(0.0, posinf=0.0)
+        dx, through = _two_sums(share.unsqueeze(-1) * grad, share * inner, t_ptr, t_index)
+        weight = (logits - top).exp()
+        dx, through = weight.unsqueeze(-1) * dx, weight * through
+    else:
+        dx, through = _backward_by_pair(grad, inner, logits, lse, t_ptr, t_index)
+    return dx, (x * dx).sum(-1) - through
+
+
+@_backward.register_fake
+def _(
+    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, t_ptr: Tensor, t_index: Tensor
+) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(x), torch.empty_like(logits)
+
+
+def _two_sums(x: Tensor, s: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """Segment sums of ``x [cols, heads, c]`` and ``s [cols, heads]`` in one pass."""
+    heads, channels = x.shape[1:]
+    both = torch.cat([x.reshape(x.shape[0], -1), s], 1)
+    out = run_sum(both, ptr, index)
+    return out[:, : heads * channels].reshape(-1, heads, channels), out[:, heads * channels :].contiguous()
+
+
+def _forward_by_pair(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """Stable for any logits: a weight per pair and head, shifted by the largest logit of its row."""
+    rows = repeat(ptr.diff(), index.shape[0])
+    top = torch.full((ptr.shape[0] - 1, logits.shape[1]), -torch.inf, dtype=x.dtype, device=x.device)
+    s = logits[index]
+    top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(s), s, "amax")
+    weight = (s - top[rows]).exp()
+    total = torch.zeros_like(top).index_add(0, rows, weight)
+    y = _weighted_sum(x, weight / total[rows], ptr, index)
+    return y, total.log() + top
+
+
+def _backward_by_pair(
+    grad: Tensor, inner: Tensor, logits: Tensor, lse: Tensor, t_ptr: Tensor, t_index: Tensor
+) -> tuple[Tensor, Tensor]:
+    column = repeat(t_ptr.diff(), t_index.shape[0])
+    alpha = (logits[column] - lse[t_index]).exp()
+    dx = _weighted_sum(grad, alpha, t_ptr, t_index)
+    return dx, torch.zeros_like(logits).index_add(0, column, alpha * inner[t_index])
+
+
+def _weighted_sum(x: Tensor, weight: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
+    """``[cols, heads, c]`` with weights ``[pairs, heads]``; the loop is over heads."""
+    sums = [
+        cpu_sum(x[:, h].contiguous(), ptr, index, weight[:, h].contiguous().to(x.dtype))
+        for h in range(x.shape[1])
+    ]
+    return torch.stack(sums, 1)
