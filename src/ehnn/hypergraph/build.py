@@ -62,7 +62,7 @@ def assemble(
     incidence_weight: Any,
     attributes: dict[str, Any],
 ) -> Hypergraph:
-    """A Hypergraph from ``node``, ``edge`` (``[nnz]`` each) and attributes; counts default to the largest seen."""
+    """A Hypergraph from ``node``, ``edge`` (``[nnz]`` each) and attributes; counts not given are inferred."""
     if node.shape[0] != edge.shape[0]:
         raise ValueError(f"{node.shape[0]} node numbers and {edge.shape[0]} hyperedge numbers do not pair up")
     num_nodes = _count(num_nodes, "num_nodes", attributes, ("x", "y", "node_names"))

@@ -20,7 +20,7 @@ class Graph(NamedTuple):
         num_nodes: the number of graph nodes.
     """
 
-    index: Tensor
+    index: Tensor  # type: ignore[assignment]  # shadows tuple.index
     weight: Tensor
     num_nodes: int
 

@@ -83,9 +83,7 @@ class Hypergraph:
     def _batch_vector(self, vector: Tensor | None, size: int) -> Tensor:
         if vector is None:
             if self.num_members != 1:
-                raise ValueError(
-                    f"node_batch and edge_batch are needed for num_members={self.num_members}"
-                )
+                raise ValueError(f"node_batch and edge_batch are needed for num_members={self.num_members}")
             return torch.zeros(size, dtype=torch.int64, device=self.device)
         checked = as_rows(vector, "batch", size, "item", (1,))
         assert checked is not None
@@ -326,4 +324,3 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, Tensor) and isinstance(b, Tensor):
         return a.dtype == b.dtype and a.device == b.device and torch.equal(a, b)
     return type(a) is type(b) and a == b
-

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -59,17 +60,14 @@ class Pairs:
         return Pairs(self.num_cols, self.num_rows, self.t_ptr, self.t_index, self.ptr, self.index, inverse)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Pairs:
-        moved = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(
-            self,
-            **{
-                k: v.to(device, non_blocking=non_blocking) for k, v in moved.items() if isinstance(v, Tensor)
-            },
-        )
+        return self._map(lambda t: t.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> Pairs:
-        moved = {f.name: getattr(self, f.name) for f in fields(self)}
-        return replace(self, **{k: v.pin_memory() for k, v in moved.items() if isinstance(v, Tensor)})
+        return self._map(lambda t: t.pin_memory())
+
+    def _map(self, fn: Callable[[Tensor], Tensor]) -> Pairs:
+        tensors: tuple[Tensor, ...] = (self.ptr, self.index, self.t_ptr, self.t_index, self.t_perm)
+        return Pairs(self.num_rows, self.num_cols, *map(fn, tensors))
 
 
 def arange_like(t: Tensor) -> Tensor:
@@ -93,6 +91,13 @@ def pairs_from_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> Pairs:
     """Pairs from compressed rows whose columns ascend within each row."""
     t_ptr, t_index, t_perm = _transpose(ptr, index, num_cols)
     return Pairs(ptr.shape[0] - 1, num_cols, ptr, index, t_ptr, t_index, t_perm)
+
+
+def selection(index: Tensor, num_cols: int) -> Pairs:
+    """Pairs with exactly one column ``index[r]`` in each row r (``[num_rows]`` int64)."""
+    order = torch.argsort(index, stable=True)
+    ptr = torch.arange(index.shape[0] + 1, device=index.device)
+    return Pairs(index.shape[0], num_cols, ptr, index, pointer(index, num_cols), order, order)
 
 
 def pairs_from_coo(
@@ -146,7 +151,10 @@ def _transpose(ptr: Tensor, index: Tensor, num_cols: int) -> tuple[Tensor, Tenso
     if ptr.device.type == "cpu" and n:
         from scipy.sparse import csr_array
 
-        places = csr_array((np.arange(n, dtype=np.int32 if n < 2**31 else np.int64), index.numpy(), ptr.numpy()), shape=(num_rows, num_cols)).tocsc()
+        places = csr_array(
+            (np.arange(n, dtype=np.int32 if n < 2**31 else np.int64), index.numpy(), ptr.numpy()),
+            shape=(num_rows, num_cols),
+        ).tocsc()
         as_tensor = [
             torch.from_numpy(a.astype(np.int64, copy=False))
             for a in (places.indptr, places.indices, places.data)

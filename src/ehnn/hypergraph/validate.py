@@ -43,7 +43,7 @@ def _to_tensor(values: Any, name: str) -> Tensor:
 
 
 def numpy_to_torch(array: np.ndarray) -> Tensor:
-    """``array`` as a tensor: shared where torch allows it, copied where it is read-only, reversed or byte-swapped."""
+    """``array`` as a tensor; copied if it is read-only, strided or byte-swapped, which torch refuses."""
     return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from ehnn.ops import segment_mean, segment_sum
+from ehnn.ops import segment_mean, segment_sum, spread
 from ehnn.overlap import Orders, Overlap
 
 AGGREGATIONS = ("mean", "sum")
@@ -59,7 +59,7 @@ def to_targets(groups: Tensor, overlap: Overlap) -> Tensor:
 
 def members_to_targets(rows: Tensor, overlap: Overlap) -> Tensor:
     """``[num_members, d] → [num_targets, d]`` (broadcast where there is one member)."""
-    return rows if overlap.num_members == 1 else rows.index_select(0, overlap.target_batch)
+    return rows if overlap.spread is None else spread(rows, overlap.spread)
 
 
 def members_as(value: int, overlap: Overlap) -> Orders:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from ehnn.ops import grouped_matmul, segment_mean, segment_sum
+from ehnn.ops import grouped_matmul, segment_mean, segment_sum, spread
 from ehnn.overlap import Overlap
 
 from .layer import AGGREGATIONS, Layer, check_choice, members_to_targets
@@ -88,8 +88,8 @@ class EHNNLinear(Layer):
         self.check(x, overlap)
         if isinstance(self.weights, LookupWeights):
             self.weights.check(overlap.distinct_source_orders, overlap.distinct_target_orders)
-        y = self._local(x, overlap) + overlap.target_orders.expand(
-            self.weights.bias(overlap.target_orders.values)
+        y = self._local(x, overlap) + spread(
+            self.weights.bias(overlap.target_orders.values), overlap.target_orders.pairs
         )
         return y + self._global(x, overlap) if self.global_interaction else y
 
@@ -97,12 +97,14 @@ class EHNNLinear(Layer):
         triplets = overlap.triplets
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
         groups = reduce(x, triplets.local)
-        spans = self._spans(len(triplets.ends) - 1)
+        spans = self._spans(triplets.values.shape[0])
+        if len(spans) == 1:  # without the Python integers, for which a compiled layer would be made again
+            return segment_sum(self._multiply(groups, triplets.values, triplets.ptr), triplets.gather)
         out = []
         for a, b in spans:
             rows = groups[triplets.ends[a] : triplets.ends[b]]
             part = (rows, triplets.values[a:b], triplets.ptr[a : b + 1])
-            out.append(_recomputed(self._multiply, len(spans) > 1, *part))
+            out.append(_recomputed(self._multiply, True, *part))
         return segment_sum(torch.cat(out), triplets.gather)
 
     def _multiply(self, x: Tensor, triplets: Tensor, ptr: Tensor) -> Tensor:
@@ -121,16 +123,17 @@ class EHNNLinear(Layer):
 
     def _mix(self, pooled: Tensor, k: Tensor, l: Tensor) -> Tensor:
         """``[members, source orders, d_in] → [members, target orders, d_out]``."""
-        triplets = torch.stack(
-            [k.repeat_interleave(l.shape[0]), l.repeat(k.shape[0]), l.new_zeros(k.shape[0] * l.shape[0])], 1
-        )
+        every = torch.broadcast_tensors(k.unsqueeze(1), l, l.new_zeros(()))
+        triplets = torch.stack(every, -1).flatten(0, 1)
         matrices = self.weights(triplets).reshape(k.shape[0], l.shape[0], self.d_in, self.d_out)
         return torch.einsum("bki,klio->blo", pooled, matrices.to(pooled.dtype))
 
     def _spans(self, items: int, per_item: int = 1) -> list[tuple[int, int]]:
         """Ranges of items whose matrices stay under the memory bound."""
         step = max(_CHUNK // (per_item * self.d_in * self.d_out), 1)
-        return [(a, min(a + step, items)) for a in range(0, items, step)] or [(0, 0)]
+        if items <= step:
+            return [(0, items)]
+        return [(a, min(a + step, items)) for a in range(0, items, step)]
 
     def extra_repr(self) -> str:
         return f"{self.d_in}, {self.d_out}, aggregation={self.aggregation!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -26,11 +27,20 @@ class OrderEncoding(nn.Module):
         super().__init__()
         if kind is not None and kind not in ORDER_ENCODINGS:
             raise ValueError(f"order_encoding must be one of {ORDER_ENCODINGS} or None, got {kind!r}")
-        self.kind = kind
+        self.kind, self._width = kind, dim
         self.dim = {None: 0, "number": 1}.get(kind, dim)
-        half = torch.arange((dim + 1) // 2, dtype=torch.float64)
-        rates = torch.exp(half * (-2.0 * math.log(10000.0) / max(dim, 1)))
-        self.register_buffer("rates", rates.to(torch.get_default_dtype()), persistent=False)
+        self._pairs = (dim + 1) // 2
+        self.register_buffer("rates", self._fresh_rates(), persistent=False)
+
+    def _fresh_rates(self) -> Tensor:
+        half = torch.arange(self._pairs, dtype=torch.float64)
+        return torch.exp(half * (-2.0 * math.log(10000.0) / max(self._width, 1))).float()
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> OrderEncoding:
+        """A cast of the module must not blur the orders: bfloat16 cannot tell 256 from 257."""
+        super()._apply(fn, recurse)
+        self.rates = self._fresh_rates().to(self.rates.device)
+        return self
 
     def forward(self, orders: Tensor) -> Tensor:
         """``[distinct]`` integers → ``[distinct, dim]``."""

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ehnn.ops import spread
 from ehnn.overlap import Orders
 
+from .dropout import Dropout
 from .order import OrderEncoding
 
 
@@ -30,12 +34,12 @@ class Phi(nn.Module):
         self, d_in: int, d_out: int, encoding: OrderEncoding, *, dropout: float = 0.0, norm: bool = True
     ) -> None:
         super().__init__()
-        self.encoding = encoding
+        self.encoding = deepcopy(encoding)  # torch.func does not restore a module with several parents
         self.norm = nn.LayerNorm(d_in) if norm else nn.Identity()
         self.first = nn.Linear(d_in + encoding.dim, d_out)
         self.second = nn.Linear(d_out, d_out)
         self.third = nn.Linear(d_out, d_out)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.skip = nn.Linear(d_in, d_out, bias=False) if d_in != d_out else nn.Identity()
 
     def forward(self, x: Tensor, orders: Orders) -> Tensor:
@@ -51,7 +55,7 @@ class Phi(nn.Module):
             return F.linear(x, weight, bias)
         code = self.encoding(orders.values).to(x.dtype)
         shift = F.linear(code, weight[:, width:], bias)
-        return F.linear(x, weight[:, :width]) + orders.expand(shift)
+        return F.linear(x, weight[:, :width]) + spread(shift, orders.pairs)
 
 
 class OrderBias(nn.Module):
@@ -59,12 +63,12 @@ class OrderBias(nn.Module):
 
     def __init__(self, d_out: int, encoding: OrderEncoding) -> None:
         super().__init__()
-        self.encoding = encoding
+        self.encoding = deepcopy(encoding)
         self.net = nn.Sequential(nn.Linear(encoding.dim, d_out), nn.ReLU(), nn.Linear(d_out, d_out))
 
     def forward(self, orders: Orders) -> Tensor:
         """``[rows, d_out]``."""
-        return orders.expand(self.table(orders.values))
+        return spread(self.table(orders.values), orders.pairs)
 
     def table(self, orders: Tensor) -> Tensor:
         """``[distinct] → [distinct, d_out]``."""

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
 
+from .dropout import Dropout
 from .layer import Layer
 
 
@@ -51,7 +52,7 @@ class Stack(nn.Module):
             raise ValueError(f"path must name at least two families, got {self.path}")
         self.embed = nn.Linear(d_in, width)
         self.layers = nn.ModuleList([layer(width, width) for _ in self.path[1:]])
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.norm = nn.LayerNorm(width) if norm else nn.Identity()
         self.classifier = _mlp([width, *classifier, d_out], dropout)
 
@@ -72,5 +73,5 @@ def pairs_path(pairs: int, middle: str = "all") -> tuple[str, ...]:
 def _mlp(widths: Sequence[int], dropout: float) -> nn.Sequential:
     parts: list[nn.Module] = []
     for a, b in zip(widths, widths[1:], strict=False):
-        parts += [nn.Linear(a, b), nn.ReLU(), nn.Dropout(dropout)]
+        parts += [nn.Linear(a, b), nn.ReLU(), Dropout(dropout)]
     return nn.Sequential(*parts[:-2])

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ehnn.ops import segment_softmax_sum, segment_sum
 from ehnn.overlap import Overlap
 
+from .dropout import Dropout
 from .layer import Layer, members_as, members_to_targets, to_targets
 from .order import OrderEncoding
 from .phi import OrderBias, Phi
@@ -61,7 +62,7 @@ class EHNNTransformer(Layer):
         self.phi3 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
         self.query = _Query(d_out)
         self.key_local, self.key_global, self.value, self.merge = (nn.Linear(d_out, d_out) for _ in range(4))
-        self.local_dropout, self.global_dropout = nn.Dropout(local_dropout), nn.Dropout(global_dropout)
+        self.local_dropout, self.global_dropout = Dropout(local_dropout), Dropout(global_dropout)
         self.bias = OrderBias(d_out, code) if order_embedding else None
         self.feed_forward = FeedForward(d_out, dropout)
 
@@ -128,7 +129,7 @@ class FeedForward(nn.Module):
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
         self.net = nn.Sequential(
-            nn.LayerNorm(width), nn.Linear(width, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, width)
+            nn.LayerNorm(width), nn.Linear(width, width), nn.ReLU(), Dropout(dropout), nn.Linear(width, width)
         )
 
     def forward(self, x: Tensor) -> Tensor:

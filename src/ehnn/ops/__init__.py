@@ -2,7 +2,7 @@
 
 from .backend import use_backend
 from .grouped_matmul import grouped_matmul
-from .segment_sum import segment_mean, segment_sum
+from .segment_sum import segment_mean, segment_sum, spread
 from .softmax_sum import reference_softmax_sum, segment_softmax_sum
 
 __all__ = [
@@ -11,5 +11,6 @@ __all__ = [
     "segment_mean",
     "segment_softmax_sum",
     "segment_sum",
+    "spread",
     "use_backend",
 ]

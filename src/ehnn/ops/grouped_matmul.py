@@ -18,6 +18,9 @@ def grouped_matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
         raise ValueError(
             f"x {list(x.shape)}, weight {list(weight.shape)} and {ptr.shape[0] - 1} groups do not fit together"
         )
+    if torch.is_autocast_enabled(x.device.type) and x.dtype != torch.float64:
+        dtype = torch.get_autocast_dtype(x.device.type)
+        x, weight = x.to(dtype), weight.to(dtype)
     return _GroupedMatmul.apply(x.unsqueeze(0), weight.unsqueeze(0), ptr).squeeze(0)
 
 
@@ -73,15 +76,16 @@ def _vmap(fn: Any, info: Any, in_dims: tuple[Any, ...], args: tuple[Tensor, ...]
         t.unsqueeze(0).expand(runs, *t.shape) if d is None else t.movedim(d, 0)
         for t, d in zip(values, in_dims, strict=False)
     ]
-    out = fn.apply(*(t.reshape(-1, *t.shape[2:]) for t in moved), ptr)
-    return out.reshape(runs, -1, *out.shape[1:]), 0
+    out = fn.apply(*(t.flatten(0, 1) for t in moved), ptr)
+    return out.reshape(runs, moved[0].shape[1], *out.shape[1:]), 0
 
 
 @torch.library.custom_op("ehnn::grouped_matmul", mutates_args=())
 def _matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
     out = x.new_zeros(*x.shape[:2], weight.shape[-1])
-    for groups, rows in _by_length(ptr):
-        out[:, rows] = x[:, rows] @ weight[:, groups].to(x.dtype)
+    with torch.autocast(x.device.type, enabled=False):  # types were settled by the caller
+        for groups, rows in _by_length(ptr):
+            out[:, rows] = x[:, rows] @ weight[:, groups].to(x.dtype)
     return out
 
 
@@ -93,8 +97,9 @@ def _(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
 @torch.library.custom_op("ehnn::grouped_outer", mutates_args=())
 def _outer(x: Tensor, y: Tensor, ptr: Tensor) -> Tensor:
     out = x.new_zeros(x.shape[0], ptr.shape[0] - 1, x.shape[2], y.shape[2])
-    for groups, rows in _by_length(ptr):
-        out[:, groups] = x[:, rows].mT @ y[:, rows]
+    with torch.autocast(x.device.type, enabled=False):
+        for groups, rows in _by_length(ptr):
+            out[:, groups] = x[:, rows].mT @ y[:, rows]
     return out
 
 

@@ -30,7 +30,8 @@ def segment_sum(x: Tensor, pairs: Pairs) -> Tensor:
         raise ValueError(f"x must have {pairs.num_cols} rows, one per column of the pairs, got {x.shape[0]}")
     flat = x.reshape(x.shape[0], -1) if x.numel() else x.new_zeros(x.shape[0], x.shape[1:].numel())
     if flat.shape[1] == 0 or len(pairs) == 0:
-        y = x.new_zeros(pairs.num_rows, flat.shape[1]) + 0 * flat.sum()
+        # An empty slice keeps the gradient connected; 0 · x would spread a NaN of x.
+        y = x.new_zeros(pairs.num_rows, flat.shape[1]) + flat[:0].sum()
     else:
         y = _SegmentSum.apply(flat, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index)
     return y.reshape(pairs.num_rows, *x.shape[1:])
@@ -40,6 +41,13 @@ def segment_mean(x: Tensor, pairs: Pairs) -> Tensor:
     """``[num_cols, …] → [num_rows, …]``: the mean of ``x`` over the columns of each row; 0 for empty rows."""
     count = pairs.lengths.clamp(min=1).to(x.dtype)
     return segment_sum(x, pairs) / count.reshape(-1, *[1] * (x.dim() - 1))
+
+
+def spread(table: Tensor, pairs: Pairs) -> Tensor:
+    """``[num_cols, …] → [num_rows, …]``: the row of ``table`` for each row of a selection (one column a row)."""
+    if pairs.num_cols == 1:
+        return table.expand(pairs.num_rows, *table.shape[1:])
+    return segment_sum(table, pairs)
 
 
 class _SegmentSum(torch.autograd.Function):
@@ -64,8 +72,8 @@ class _SegmentSum(torch.autograd.Function):
         if any(d is not None for d in in_dims[1:]):
             raise ValueError("vmap over the structure of a hypergraph is not possible; batch instead")
         x = x.movedim(in_dims[0], 1)  # type: ignore[arg-type]
-        y = _SegmentSum.apply(x.reshape(x.shape[0], -1), *structure)
-        return y.reshape(y.shape[0], info.batch_size, -1), 1
+        y = _SegmentSum.apply(x.flatten(1), *structure)
+        return y.reshape(y.shape[0], *x.shape[1:]), 1
 
 
 def run_sum(x: Tensor, ptr: Tensor, index: Tensor) -> Tensor:

@@ -26,8 +26,8 @@ from ehnn.hypergraph.pairs import repeat
 from .backend import backend_of
 from .segment_sum import cpu_sum, run_sum
 
-_SAFE_RANGE = 40.0
-"""Logits of one head that differ by less can share one shift: exp stays far from underflow."""
+_SAFE_RANGE = {torch.float16: 4.0}
+"""Logits of one head that differ by less (default 40) can share one shift: exp stays far from underflow."""
 
 
 def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
@@ -37,8 +37,13 @@ def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
             f"x must be [{pairs.num_cols}, heads, channels] and logits [{pairs.num_cols}, heads], "
             f"got {list(x.shape)} and {list(logits.shape)}"
         )
+    if x.dtype != logits.dtype:
+        raise ValueError(f"x and logits must have one dtype, got {x.dtype} and {logits.dtype}")
     if len(pairs) == 0 or x.numel() == 0:
-        return x.new_zeros(pairs.num_rows, *x.shape[1:]) + 0 * (x.sum() + logits.sum())
+        # Empty slices keep the gradient connected; 0 · x would spread a NaN of x.
+        return x.new_zeros(pairs.num_rows, *x.shape[1:]) + (x[:0].sum() + logits[:0].sum())
+    if backend_of(x) == "reference":
+        return reference_softmax_sum(x, logits, pairs)
     return _SoftmaxSum.apply(x, logits, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index)[0]
 
 
@@ -116,23 +121,27 @@ def _unfold(t: Tensor, runs: int) -> Tensor:
 
 @torch.library.custom_op("ehnn::softmax_sum", mutates_args=())
 def _forward(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
-    """y and the log-sum-exp of each row (−∞ for empty rows)."""
+    """y and the log-sum-exp of each row (−∞ for empty rows).
+
+    The log-sum-exp is in float64: beside large logits a float32 has no digits left for the sum.
+    """
     if backend_of(x) == "triton":
         from .triton_kernels import softmax_sum
 
         return softmax_sum(x, logits, ptr, index)
     top = logits.amax(0)
-    if bool((top - logits.amin(0) < _SAFE_RANGE).all()):
+    if _narrow(logits, top):
         weight = (logits - top).exp()
         y, total = _two_sums(weight.unsqueeze(-1) * x, weight, ptr, index)
-        return y / total.clamp(min=torch.finfo(total.dtype).tiny).unsqueeze(-1), total.log() + top
+        return y / total.clamp(min=torch.finfo(total.dtype).tiny).unsqueeze(-1), _lse(total, top)
     return _forward_by_pair(x, logits, ptr, index)
 
 
 @_forward.register_fake
 def _(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     rows = ptr.shape[0] - 1
-    return x.new_empty(rows, *x.shape[1:]), logits.new_empty(rows, logits.shape[1])
+    lse = logits.new_empty(rows, logits.shape[1], dtype=torch.float64)
+    return x.new_empty(rows, *x.shape[1:]), lse
 
 
 @torch.library.custom_op("ehnn::softmax_sum_backward", mutates_args=())
@@ -146,8 +155,8 @@ def _backward(
         return softmax_sum_backward(grad, x, logits, y, lse, t_ptr, t_index)
     inner = (grad * y).sum(-1)
     top = logits.amax(0)
-    if bool((top - logits.amin(0) < _SAFE_RANGE).all()):
-        share = (top - lse).exp().nan_to_num(0.0, posinf=0.0)
+    if _narrow(logits, top):
+        share = (top - lse).exp().nan_to_num(0.0, posinf=0.0).to(logits.dtype)
         dx, through = _two_sums(share.unsqueeze(-1) * grad, share * inner, t_ptr, t_index)
         weight = (logits - top).exp()
         dx, through = weight.unsqueeze(-1) * dx, weight * through
@@ -161,6 +170,15 @@ def _(
     grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, t_ptr: Tensor, t_index: Tensor
 ) -> tuple[Tensor, Tensor]:
     return torch.empty_like(x), torch.empty_like(logits)
+
+
+def _narrow(logits: Tensor, top: Tensor) -> bool:
+    """Whether the logits of every head lie within the safe range (False if any is NaN)."""
+    return bool((top - logits.amin(0) < _SAFE_RANGE.get(logits.dtype, 40.0)).all())
+
+
+def _lse(total: Tensor, top: Tensor) -> Tensor:
+    return total.double().log() + top
 
 
 def _two_sums(x: Tensor, s: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
@@ -180,14 +198,14 @@ def _forward_by_pair(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> t
     weight = (s - top[rows]).exp()
     total = torch.zeros_like(top).index_add(0, rows, weight)
     y = _weighted_sum(x, weight / total[rows], ptr, index)
-    return y, total.log() + top
+    return y, _lse(total, top)
 
 
 def _backward_by_pair(
     grad: Tensor, inner: Tensor, logits: Tensor, lse: Tensor, t_ptr: Tensor, t_index: Tensor
 ) -> tuple[Tensor, Tensor]:
     column = repeat(t_ptr.diff(), t_index.shape[0])
-    alpha = (logits[column] - lse[t_index]).exp()
+    alpha = (logits[column] - lse[t_index]).exp().to(logits.dtype)
     dx = _weighted_sum(grad, alpha, t_ptr, t_index)
     return dx, torch.zeros_like(logits).index_add(0, column, alpha * inner[t_index])
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ehnn.hypergraph import Pairs
+from ehnn.hypergraph.pairs import selection
+
 
 @dataclass(frozen=True, eq=False)
 class Orders:
@@ -17,32 +20,45 @@ class Orders:
 
     Attributes:
         values: ``[distinct]`` int64, ascending.
-        index: ``[rows]`` int64, place in ``values`` of the order of each row.
+        pairs: ``Pairs`` of rows × distinct values, one for each row.
     """
 
     values: Tensor
-    index: Tensor
+    pairs: Pairs
+
+    @property
+    def index(self) -> Tensor:
+        """``[rows]`` int64, place in ``values`` of the order of each row."""
+        return self.pairs.index
+
+    def __len__(self) -> int:
+        return self.pairs.num_rows
 
     @staticmethod
     def of(orders: Tensor) -> Orders:
         """Orders of ``[rows]`` integers."""
         values, index = torch.unique(orders, return_inverse=True)
-        return Orders(values, index)
+        return Orders.at(values, index)
+
+    @staticmethod
+    def at(values: Tensor, index: Tensor) -> Orders:
+        """Orders ``values[index]``."""
+        return Orders(values, selection(index, values.shape[0]))
 
     @staticmethod
     def constant(value: int, rows: int, device: torch.device) -> Orders:
         """The same order for all rows (no distinct value if there are no rows)."""
         values = torch.full((min(rows, 1),), value, dtype=torch.int64, device=device)
-        return Orders(values, torch.zeros(rows, dtype=torch.int64, device=device))
+        ends = torch.arange(rows + 1, device=device)
+        zeros = torch.zeros(rows, dtype=torch.int64, device=device)
+        t_ptr = ends[[0, -1]] if rows else ends
+        return Orders(values, Pairs(rows, min(rows, 1), ends, zeros, t_ptr, ends[:-1], ends[:-1]))
 
-    def expand(self, table: Tensor | None = None) -> Tensor:
-        """``[rows, …]``: the row of ``table`` (``[distinct, …]``; default the values) for each row."""
-        table = self.values if table is None else table
-        if table.shape[0] == 1:
-            return table.expand(self.index.shape[0], *table.shape[1:])
-        return table.index_select(0, self.index)
+    def expand(self) -> Tensor:
+        """``[rows]`` the order of each row."""
+        return self.values[self.index]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Orders:
         return Orders(
-            self.values.to(device, non_blocking=non_blocking), self.index.to(device, non_blocking=non_blocking)
+            self.values.to(device, non_blocking=non_blocking), self.pairs.to(device, non_blocking)
         )

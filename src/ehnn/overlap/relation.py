@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
-from ehnn.hypergraph.pairs import arange_like, lexsort, pairs_from_sorted, pointer
+from ehnn.hypergraph.pairs import arange_like, lexsort, pairs_from_sorted, pointer, selection
 from ehnn.hypergraph.products import common_columns
 
 from .families import Family, resolve
@@ -32,6 +32,7 @@ class Overlap:
         sizes: 𝓘 of each group.
         gather: ``Pairs`` of targets × groups, or None if group j is exactly target j.
         pool: ``Pairs`` of batch members × sources, or None if there is one member.
+        spread: ``Pairs`` of targets × batch members (one each), or None if there is one member.
         source_orders, target_orders: the orders k and l.
         source_batch, target_batch: ``[num_sources]``, ``[num_targets]`` batch member of each.
         num_members: number of hypergraphs in the batch.
@@ -41,6 +42,7 @@ class Overlap:
     sizes: Orders
     gather: Pairs | None
     pool: Pairs | None
+    spread: Pairs | None
     source_orders: Orders
     target_orders: Orders
     source_batch: Tensor
@@ -101,6 +103,12 @@ class Overlap:
         """The groups refined by source order and sorted by (k, l, 𝓘), for a matrix per triplet."""
         return make_triplets(self)
 
+    def prepare(self) -> Overlap:
+        """This relation with all its lazy views made, as a compiled layer or a CUDA graph needs them."""
+        for view in ("merged", "slots", "triplets", "distinct_source_orders", "distinct_target_orders"):
+            getattr(self, view)
+        return self
+
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Overlap:
         """This relation on another device."""
         values = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
@@ -136,7 +144,8 @@ def overlap(h: Hypergraph, source: Family, target: Family, max_pairs: int = MAX_
         local,
         sizes,
         gather,
-        _pool(sources.batch, h.num_members),
+        None if h.num_members == 1 else selection(sources.batch, h.num_members).transpose(),
+        None if h.num_members == 1 else selection(targets.batch, h.num_members),
         _orders(sources.pairs, sources.is_nodes),
         _orders(targets.pairs, targets.is_nodes),
         sources.batch,
@@ -185,10 +194,3 @@ def _gather(target: Tensor, num_targets: int) -> Pairs:
     number = torch.arange(target.shape[0] + 1, device=target.device)
     ptr = pointer(target, num_targets)
     return Pairs(num_targets, target.shape[0], ptr, number[:-1], number, target, number[:-1])
-
-
-def _pool(batch: Tensor, num_members: int) -> Pairs | None:
-    if num_members == 1:
-        return None
-    order = torch.argsort(batch, stable=True)
-    return pairs_from_sorted(pointer(batch, num_members), order, batch.shape[0])

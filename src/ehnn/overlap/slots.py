@@ -43,4 +43,4 @@ def make_slots(local: Pairs, sizes: Orders) -> Slots:
     )
     # Slots ascend with the source inside a group, because all pairs of a group have one size.
     refined = pairs_from_sorted(local.ptr, slot, slots.shape[0])
-    return Slots(refined, Orders(sizes.values, slots - source * distinct), expand)
+    return Slots(refined, Orders.at(sizes.values, slots - source * distinct), expand)

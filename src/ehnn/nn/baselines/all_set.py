@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from ehnn.ops import segment_mean, segment_softmax_sum, segment_sum
 from ehnn.overlap import Overlap
 
+from ..dropout import Dropout
 from ..layer import AGGREGATIONS, Layer, check_choice
 
 
@@ -70,4 +71,4 @@ class AllSetTransformer(Layer):
 
 
 def _mlp(d_in: int, d_out: int, dropout: float) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(d_in, d_out), nn.ReLU(), nn.Dropout(dropout), nn.Linear(d_out, d_out))
+    return nn.Sequential(nn.Linear(d_in, d_out), nn.ReLU(), Dropout(dropout), nn.Linear(d_out, d_out))

@@ -1,0 +1,118 @@
+"""Dimensions of spaces of equivariant linear maps, found numerically and without equality patterns.
+
+A linear map W is equivariant if P_out(π) W P_in(π)ᵀ = W for all node permutations π, which it is enough
+to ask of a transposition and a cycle. The dimension is that of the null space of these constraints.
+"""
+
+# ruff: noqa: E741  (k and l are the paper's symbols)
+
+from __future__ import annotations
+
+from itertools import combinations, combinations_with_replacement, product
+from math import comb
+
+import torch
+from torch import Tensor
+
+from .checks import as_order
+
+MAX_UNKNOWNS = 4096
+"""Bound on the entries of W; the constraints are a matrix of its square."""
+
+Labels = list[tuple[int, ...]]
+
+
+def equivariant_dimension(k: int, l: int, n: int) -> int:
+    """Dimension of the equivariant linear maps of order-k to order-l tensors over n nodes.
+
+    It is ``bell(k + l)`` for n ≥ k + l.
+
+    >>> equivariant_dimension(1, 1, 3)
+    2
+    """
+    _check(k, l, n)
+    _check_unknowns(n**k, n**l)
+    source, target = (list(product(range(n), repeat=order)) for order in (k, l))
+    return _fixed_dimension(source, target, n, unordered=False)
+
+
+def symmetric_dimension(k: int, l: int, n: int) -> int:
+    """The same between symmetric tensors; ``len(symmetric_classes(k, l))`` for n ≥ k + l."""
+    _check(k, l, n)
+    _check_unknowns(_multisets(n, k), _multisets(n, l))
+    source, target = (list(combinations_with_replacement(range(n), order)) for order in (k, l))
+    return _fixed_dimension(source, target, n)
+
+
+def uniform_dimension(k: int, l: int, n: int) -> int:
+    """The same from k-uniform to l-uniform hypergraphs: functions on k-subsets and on l-subsets.
+
+    It is ``1 + min(k, l)`` for n ≥ k + l.
+
+    >>> uniform_dimension(2, 2, 4)
+    3
+    """
+    _check(k, l, n)
+    _check_unknowns(comb(n, k), comb(n, l))
+    source, target = (list(combinations(range(n), order)) for order in (k, l))
+    return _fixed_dimension(source, target, n)
+
+
+def sequence_dimension(K: int, L: int, n: int) -> int:
+    """The same from hypergraphs of orders 1, …, K to those of orders 1, …, L.
+
+    It is Σ_{k ≤ K, l ≤ L} (1 + min(k, l)), the number of weights of Eq. 5, for n ≥ K + L.
+    """
+    _check(K, L, n)
+    _check_unknowns(*(sum(comb(n, k) for k in range(1, top + 1)) for top in (K, L)))
+    source, target = ([s for k in range(1, top + 1) for s in combinations(range(n), k)] for top in (K, L))
+    return _fixed_dimension(source, target, n)
+
+
+def _check(k: int, l: int, n: int) -> None:
+    for name, value in (("k", k), ("l", l), ("n", n)):
+        as_order(value, name)
+
+
+def _multisets(n: int, size: int) -> int:
+    return comb(n + size - 1, size) if n + size else 1
+
+
+def _check_unknowns(source: int, target: int) -> None:
+    if source * target > MAX_UNKNOWNS:
+        raise ValueError(
+            f"maps of {source:,} to {target:,} entries have {source * target:,} unknowns, "
+            f"more than {MAX_UNKNOWNS:,}"
+        )
+
+
+def _fixed_dimension(source: Labels, target: Labels, n: int, unordered: bool = True) -> int:
+    """Dimension of the maps from functions on ``source`` to functions on ``target`` that S_n leaves fixed."""
+    unknowns = len(source) * len(target)
+    if unknowns == 0:
+        return 0
+    gram = torch.zeros(unknowns, unknowns, dtype=torch.float64)
+    for perm in _generators(n):
+        action = torch.kron(
+            _representation(target, perm, unordered), _representation(source, perm, unordered)
+        )
+        gram += 2 * torch.eye(unknowns, dtype=torch.float64) - action - action.T  # (P − 1)ᵀ(P − 1)
+    # The smallest nonzero eigenvalue shrinks like a power of 1/n only: far above rounding for these n.
+    return int((torch.linalg.eigvalsh(gram) < 1e-8).sum())
+
+
+def _generators(n: int) -> list[list[int]]:
+    """A transposition and a cycle: together they generate S_n."""
+    if n < 2:
+        return [list(range(n))]
+    return [[1, 0, *range(2, n)], [*range(1, n), 0]]
+
+
+def _representation(labels: Labels, perm: list[int], unordered: bool) -> Tensor:
+    """``[N, N]`` permutation matrix of π on functions on ``labels`` (tuples, or sets written sorted)."""
+    number = {label: i for i, label in enumerate(labels)}
+    moved = [tuple(perm[v] for v in label) for label in labels]
+    rows = [number[tuple(sorted(m)) if unordered else m] for m in moved]
+    matrix = torch.zeros(len(labels), len(labels), dtype=torch.float64)
+    matrix[torch.tensor(rows), torch.arange(len(labels))] = 1.0
+    return matrix

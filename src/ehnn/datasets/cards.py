@@ -1,0 +1,74 @@
+"""What is known of a dataset before it is read: source, licence, size, files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+PAPER_SPLITS = (
+    "random 50 / 25 / 25 % of the labelled nodes for training / validation / test, new for each run"
+)
+
+
+@dataclass(frozen=True)
+class File:
+    """One raw file. ``path`` is relative to a data folder, to the cache and to a mirror alike.
+
+    ``sha256`` is None where the sum is not known; such a file is checked by its length and by its reader.
+    ``public`` says whether the paper's repository is expected to have it.
+    """
+
+    path: str
+    sha256: str | None = None
+    size: int | None = None
+    public: bool = True
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Counts; None where not known, ``features`` 0 and ``classes`` 0 where there are none."""
+
+    nodes: int
+    hyperedges: int
+    features: int
+    classes: int
+    incidences: int | None
+
+    def __str__(self) -> str:
+        counts = {
+            "nodes": self.nodes,
+            "hyperedges": self.hyperedges,
+            "incidences": self.incidences,
+            "features": self.features,
+            "classes": self.classes,
+        }
+        return ", ".join(f"{'unknown' if n is None else n} {what}" for what, n in counts.items())
+
+
+@dataclass(frozen=True)
+class Card:
+    """A dataset card."""
+
+    name: str
+    title: str
+    source: str
+    licence: str
+    statistics: Statistics
+    features: str
+    files: tuple[File, ...]
+    splits: str = PAPER_SPLITS
+    notes: str = ""
+
+    def describe(self) -> str:
+        """The card as readable lines, one field each."""
+        rows = [
+            ("name", self.name),
+            ("title", self.title),
+            ("source", self.source),
+            ("licence", self.licence),
+            ("statistics", str(self.statistics)),
+            ("features", self.features),
+            ("splits", self.splits),
+            ("notes", self.notes),
+        ]
+        rows += [("file", f"{f.path}  sha256 {f.sha256 or 'not known'}") for f in self.files]
+        return "\n".join(f"{key:<11} {value}" for key, value in rows if value)

@@ -1,0 +1,17 @@
+"""What goes wrong with files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class DataError(OSError, ValueError):
+    """A file that is missing, or that could not be downloaded whole and unchanged."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+
+
+def bad_line(path: Path, line: int, problem: str) -> ValueError:
+    """The error for a corrupted text file; ``line`` counts from 1."""
+    return ValueError(f"{path}, line {line}: {problem}")

@@ -1,0 +1,141 @@
+"""The two sides of a CSV file of incidences: its nodes and its hyperedges, with their columns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import count, takewhile
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ._columns import classes
+from ._csv_table import NotNumbersError, Table, given, one_per_owner, parse, read_table, select
+from ._names import factorize
+from ._support import check_bound, shorten
+
+
+@dataclass
+class Side:
+    """The nodes, or the hyperedges."""
+
+    names: Sequence[Hashable]
+    owner: np.ndarray  # [rows of the incidence file] place in ``names``, −1 where blank
+    table: Table  # where the columns are: a table of their own, or the incidence file
+    table_owner: np.ndarray  # [rows of ``table``]
+
+    @classmethod
+    def read(
+        cls,
+        table: Table,
+        key: str,
+        own: str | os.PathLike[str] | None,
+        kind: str,
+        size: int | None,
+        what: str,
+    ) -> Side:
+        """Find out who is who. ``kind`` is the ``names`` of `read_csv`."""
+        mask, values = _keys(table, key, kind)
+        own_table = None if own is None else read_table(own, table.delimiter)
+        own_mask, own_values = (mask, []) if own_table is None else _keys(own_table, key, kind)
+        if kind == "index":
+            listed: Sequence[Hashable] = range(_size([*own_values, *values], size, what, table.path))
+        else:
+            listed = list(dict.fromkeys(own_values))
+        codes, names = factorize(values, listed)
+        if own_table is not None and len(names) > len(listed):
+            row = int(np.flatnonzero(mask)[np.argmax(codes >= len(listed))])
+            name = shorten(table.column(key)[row])
+            raise ValueError(f"{table.place(row)}: {what} {name} is not in {own_table.path}")
+        owner = _spread(mask, codes)
+        names = _integers(names) if kind == "auto" else names
+        if own_table is None:
+            return cls(names, owner, table, owner)
+        return cls(names, owner, own_table, _spread(own_mask, factorize(own_values, listed)[0]))
+
+    def numbers(self, column: str, kind: type = float) -> np.ndarray:
+        """``[names]`` int64 or float64 from a column."""
+        rows = self._rows(column)
+        values = parse(self.table, column, rows, kind)
+        return one_per_owner(self.table, column, values, rows, self.table_owner, self.names)
+
+    def features(self, columns: Sequence[str] | None, prefix: str) -> Tensor | None:
+        """``[names, columns]``; None: the columns ``prefix0``, ``prefix1`` … there are."""
+        chosen = _series(prefix, self.table) if columns is None else _several(columns)
+        return as_floats(np.stack([self.numbers(c) for c in chosen], 1)) if chosen else None
+
+    def labels(self, columns: str | Sequence[str] | None) -> Tensor | None:
+        """``[names]`` from one column given by its name, ``[names, columns]`` from a list."""
+        if columns is None:
+            columns = "y" if "y" in self.table.columns else _series("y", self.table)
+        parts = [self._label(column) for column in _several(columns)]
+        if not parts:
+            return None
+        return parts[0] if isinstance(columns, str) else torch.stack(parts, 1)
+
+    def _label(self, column: str) -> Tensor:
+        """Whole numbers, else numbers, else classes."""
+        try:
+            return torch.from_numpy(self.numbers(column, int))
+        except NotNumbersError:
+            pass
+        try:
+            return as_floats(self.numbers(column, float))
+        except NotNumbersError:
+            pass
+        rows = self._rows(column)
+        cells = self.table.column(column)
+        values = classes([cells[row] for row in rows.tolist()]).numpy()
+        return torch.from_numpy(one_per_owner(self.table, column, values, rows, self.table_owner, self.names))
+
+    def _rows(self, column: str) -> np.ndarray:
+        return np.flatnonzero((self.table_owner >= 0) & given(self.table.column(column)))
+
+
+def as_floats(values: np.ndarray) -> Tensor:
+    """Of torch's default dtype."""
+    return torch.from_numpy(values).to(torch.get_default_dtype())
+
+
+def _keys(table: Table, key: str, kind: str) -> tuple[np.ndarray, list[Any]]:
+    """Which rows have a name, and the names of those."""
+    cells = table.column(key)
+    mask = given(cells)
+    if kind in ("number", "index"):
+        return mask, parse(table, key, np.flatnonzero(mask), int).tolist()
+    return mask, cells if mask.all() else select(cells, mask)
+
+
+def _spread(mask: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    owner = np.full(mask.size, -1, np.int64)
+    owner[mask] = codes
+    return owner
+
+
+def _size(values: list[int], size: int | None, what: str, path: str) -> int:
+    low, high = min(values, default=0), max(values, default=-1)
+    if low < 0 or (size is not None and high >= size):
+        upper = "" if size is None else f" and below {size}"
+        raise ValueError(f"{path}: {what} numbers must not be negative{upper}, got {low} to {high}")
+    if size is not None:
+        return size
+    check_bound(high, len(values), what, lambda: path)
+    return high + 1
+
+
+def _integers(names: list[Hashable]) -> list[Hashable]:
+    """The names as integers if they spell exactly 0 … n−1, otherwise as they are."""
+    wanted = set(map(str, range(len(names))))
+    return list(map(int, names)) if wanted.issuperset(names) else names  # type: ignore[arg-type]
+
+
+def _series(prefix: str, table: Table) -> list[str]:
+    """``prefix0``, ``prefix1`` … as far as there are such columns."""
+    return list(takewhile(table.columns.__contains__, (f"{prefix}{i}" for i in count())))
+
+
+def _several(columns: str | Sequence[str]) -> list[str]:
+    return [columns] * bool(columns) if isinstance(columns, str) else list(columns)

@@ -1,0 +1,158 @@
+"""A CSV file as columns of text, and columns as one value per node or hyperedge."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from itertools import compress, islice
+from typing import Any
+
+import numpy as np
+
+from ._support import read_text, shorten, suggest
+
+_CHUNK = 50_000  # rows turned into columns at a time: bounds the number of small lists alive
+
+
+@dataclass
+class Table:
+    """The columns of a CSV file with a header line, as text."""
+
+    path: str
+    delimiter: str
+    columns: dict[str, list[str]]
+    size: int
+
+    def column(self, name: str) -> list[str]:
+        """The cells of a column; a ValueError names the columns there are."""
+        if name not in self.columns:
+            found = shorten(list(self.columns), 300)
+            raise ValueError(
+                f"{self.path}, line 1: there is no column {name!r}; found {found}"
+                + suggest(name, self.columns)
+            )
+        return self.columns[name]
+
+    def place(self, row: int) -> str:
+        """File and line of a row, found by reading again: only errors ask."""
+        reader = _reader(read_text(self.path), self.delimiter)
+        next(islice((r for r in reader if r), row + 1, None))
+        return f"{self.path}, line {reader.line_num}"
+
+
+def check_delimiter(delimiter: object) -> None:
+    """Refuse what the csv module would choke on."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or delimiter in '\r\n"':
+        raise ValueError(f"delimiter must be one character, no quote or line end; got {delimiter!r}")
+
+
+def _reader(text: str, delimiter: str) -> Any:
+    # newline="" leaves line ends inside quoted cells as they are.
+    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+
+
+def read_table(path: str | os.PathLike[str], delimiter: str) -> Table:
+    """The columns of a CSV file (UTF-8, byte-order mark allowed). Blank lines are skipped."""
+    reader = _reader(read_text(path), delimiter)
+    try:
+        header = next((row for row in reader if row), None)
+        if header is None:
+            raise ValueError(f"{path} is empty: expected a header line with the names of the columns")
+        if len(set(header)) != len(header):
+            twice = Counter(header).most_common(1)[0][0]
+            raise ValueError(f"{path}, line {reader.line_num}: the column {shorten(twice)} appears twice")
+        columns: list[list[str]] = [[] for _ in header]
+        while chunk := list(islice(reader, _CHUNK)):
+            rows = [row for row in chunk if row]
+            if any(len(row) != len(header) for row in rows):
+                raise _ragged(path, delimiter, len(header))
+            for column, cells in zip(columns, zip(*rows, strict=True), strict=False):
+                column.extend(cells)
+    except csv.Error as error:
+        raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
+    return Table(str(path), delimiter, dict(zip(header, columns, strict=True)), len(columns[0]))
+
+
+def _ragged(path: str | os.PathLike[str], delimiter: str, width: int) -> ValueError:
+    reader = _reader(read_text(path), delimiter)
+    row = next(row for row in reader if row and len(row) != width)
+    return ValueError(f"{path}, line {reader.line_num}: expected {width} cells, got {len(row)}")
+
+
+def given(cells: Sequence[str]) -> np.ndarray:
+    """``[rows]`` which cells are not blank."""
+    return np.fromiter(map(bool, cells), bool, len(cells))
+
+
+class NotNumbersError(ValueError):
+    """A cell that should be a number is something else."""
+
+
+def parse(table: Table, name: str, rows: np.ndarray, kind: type) -> np.ndarray:
+    """The cells of a column in some rows as int64 or float64; an error names the first bad line."""
+    cells = table.column(name)
+    chosen = cells if len(rows) == len(cells) else [cells[r] for r in rows.tolist()]
+    try:
+        return numbers(chosen, kind)
+    except (ValueError, OverflowError):
+        row = next(r for r in rows.tolist() if not _is_number(cells[r], kind))
+        wanted = "whole number" if kind is int else "number"
+        raise NotNumbersError(
+            f"{table.place(row)}: column {name!r} must be a {wanted}, got {shorten(cells[row])}"
+        ) from None
+
+
+def numbers(cells: Sequence[str], kind: type) -> np.ndarray:
+    """Cells as int64 or float64, or ValueError or OverflowError."""
+    if any("_" in cell for cell in cells):  # Python reads 1_000 as a number
+        raise ValueError("underscore in a number")
+    return np.fromiter(map(kind, cells), np.int64 if kind is int else np.float64, len(cells))
+
+
+def _is_number(cell: str, kind: type) -> bool:
+    try:
+        numbers([cell], kind)
+        return True
+    except (ValueError, OverflowError):
+        return False
+
+
+def one_per_owner(
+    table: Table,
+    column: str,
+    values: np.ndarray,
+    rows: np.ndarray,
+    owner: np.ndarray,
+    names: Sequence[Hashable],
+) -> np.ndarray:
+    """``[owners]``: the value of each, given in at least one of its rows and the same in all of them.
+
+    ``values`` are the parsed cells of ``rows``, ``owner`` (``[table.size]``) the owner of every row.
+    """
+    whose = owner[rows]
+    first = np.full(len(names), -1)
+    first[whose[::-1]] = np.arange(len(rows))[::-1]
+    if (first < 0).any():
+        name = names[int(np.argmax(first < 0))]
+        raise ValueError(f"{table.path}: no line gives {shorten(name)} a value in column {column!r}")
+    expected = values[first[whose]]
+    same = values == expected
+    if values.dtype.kind == "f":
+        same |= np.isnan(values) & np.isnan(expected)
+    if not same.all():
+        at = int(np.argmin(same))
+        now, before = (shorten(table.column(column)[rows[i]]) for i in (at, first[whose[at]]))
+        raise ValueError(
+            f"{table.place(int(rows[at]))}: column {column!r} says {now} of {shorten(names[whose[at]])}, "
+            f"which had {before} before"
+        )
+    return values[first]
+
+
+def select(cells: Sequence[str], mask: np.ndarray) -> list[str]:
+    """The cells where ``mask`` is true."""
+    return list(compress(cells, mask.tolist()))

@@ -1,0 +1,85 @@
+"""Hyperedges as collections of names."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ehnn.hypergraph import Hypergraph
+
+from ._names import factorize
+from ._support import shorten, single
+
+NamedEdges = Iterable[Iterable[Hashable]] | Mapping[Hashable, Iterable[Hashable]]
+
+
+def from_named_edges(
+    edges: NamedEdges,
+    *,
+    node_names: Sequence[Hashable] | None = None,
+    x: Any = None,
+    edge_x: Any = None,
+    y: Any = None,
+    edge_weight: Any = None,
+) -> Hypergraph:
+    """A hypergraph from hyperedges given as collections of node names.
+
+    Nodes are numbered in order of first appearance, or in the order of ``node_names``, which may
+    list nodes that are in no hyperedge and must list all the others. A mapping gives the names of the
+    hyperedges as its keys. A name repeated within a hyperedge counts once.
+
+    >>> h = from_named_edges({"duet": ["ann", "bob"], "trio": ["bob", "cy", "ann"]})
+    >>> h.node_names, h.edge_names, h.edges()
+    (('ann', 'bob', 'cy'), ('duet', 'trio'), [[0, 1], [0, 1, 2]])
+
+    Args:
+        x, edge_x, y, edge_weight: as in `Hypergraph.from_edges`, in the order of the nodes and hyperedges.
+    """
+    edge_names = tuple(edges) if isinstance(edges, Mapping) else None
+    members = _members(edges.values() if isinstance(edges, Mapping) else edges)
+    flat = list(chain.from_iterable(members))
+    known = () if node_names is None else tuple(node_names)
+    codes, names = factorize(flat, known)
+    if len(set(known)) != len(known):
+        raise ValueError("node_names must be distinct, but a name appears twice")
+    if node_names is not None and len(names) != len(known):
+        raise ValueError(f"node_names lacks {shorten(names[len(known)])}, which is in a hyperedge")
+    lengths = np.fromiter(map(len, members), np.int64, len(members))
+    return Hypergraph.from_incidence(
+        (codes, np.repeat(np.arange(len(members)), lengths)),
+        len(names), len(members), x, edge_x, y,
+        edge_weight=edge_weight, node_names=tuple(names), edge_names=edge_names,
+    )  # fmt: skip
+
+
+def _members(edges: Iterable[Iterable[Hashable]]) -> list[tuple[Hashable, ...]]:
+    try:
+        members = list(edges)
+        text = next((e for e in members if isinstance(e, (str, bytes))), None)
+        if text is None:
+            return list(map(tuple, members))
+    except TypeError as error:
+        raise ValueError(f"edges must be collections of node names: {error}") from error
+    raise ValueError(f"edges must be collections of node names, got the text {shorten(text)} as a hyperedge")
+
+
+def to_named_edges(h: Hypergraph) -> list[list[Hashable]] | dict[Hashable, list[Hashable]]:
+    """The hyperedges as lists of node names (numbers where there are none).
+
+    A dictionary if the hyperedges have names, otherwise a list. It carries the hyperedges, empty ones
+    too, and both kinds of names; not isolated nodes, the order of the nodes (pass ``h.node_names``
+    to `from_named_edges` to keep both), features, labels or weights.
+    """
+    h = single(h, "to_named_edges")
+    edges: list[list[Hashable]] = h.edges()  # type: ignore[assignment]
+    if h.node_names is not None:
+        name = h.node_names.__getitem__
+        edges = [list(map(name, edge)) for edge in edges]  # type: ignore[arg-type]
+    if h.edge_names is None:
+        return edges
+    if len(set(h.edge_names)) != h.num_edges:
+        raise ValueError("edge_names must be distinct to be the keys of a dictionary")
+    return dict(zip(h.edge_names, edges, strict=True))

@@ -1,0 +1,36 @@
+"""Comparison of two tensors with a message that says where and by how much they differ."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+# Rounding of sums in another order, relative to the largest entry; integers must agree exactly.
+_TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 5e-2}
+
+
+def assert_close(
+    got: Tensor, want: Tensor, what: str, left: str, right: str, tolerance: float | None
+) -> None:
+    """Raise an AssertionError that begins with ``what`` unless ``got`` is ``want``, up to rounding.
+
+    ``tolerance`` is relative to the largest entry of ``want`` (at least 1); None: by dtype.
+    """
+    if got.shape != want.shape:
+        raise AssertionError(
+            f"{what}; {left} has shape {tuple(got.shape)}, {right} has shape {tuple(want.shape)}"
+        )
+    if tolerance is None:
+        tolerance = _TOLERANCE.get(want.dtype, 0.0)
+    a, b = (t.detach().cpu().to(torch.float64) for t in (got, want))
+    scale = max(1.0, float(b[b.isfinite()].abs().max())) if bool(b.isfinite().any()) else 1.0
+    off = ~torch.isclose(a, b, rtol=0.0, atol=tolerance * scale)  # NaN is never close
+    if not bool(off.any()):
+        return
+    first = tuple(off.nonzero()[0].tolist())
+    error = float((a - b).abs()[off].max())
+    raise AssertionError(
+        f"{what}; {left} and {right} differ in {int(off.sum())} of {off.numel()} entries, "
+        f"by up to {error:.3g} (allowed {tolerance * scale:.3g}); "
+        f"first at {list(first)}: {a[first]:.6g} and {b[first]:.6g}"
+    )

@@ -1,0 +1,7 @@
+"""One loop, one selection rule, checkpoints, many seeds at once."""
+
+from .config import TrainConfig
+from .loop import NotFiniteError, Result, Task, fit
+from .runs import Runs
+
+__all__ = ["NotFiniteError", "Result", "Runs", "Task", "TrainConfig", "fit"]

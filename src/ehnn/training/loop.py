@@ -1,0 +1,230 @@
+"""One loop for every task."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.io.atomic import atomic_write
+
+from .checkpoint import load_checkpoint, load_optimizer, optimizer_tensors, save_checkpoint
+from .config import TrainConfig
+from .progress import Progress
+from .runs import Runs
+
+
+class Task(Protocol):
+    """Data, loss and metric. All metrics are per run; larger is better."""
+
+    def batches(self, epoch: int) -> Iterable[Hypergraph]:
+        """The training batches of an epoch; a function of the task and the epoch alone."""
+
+    def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
+        """``[runs, rows, channels] → [runs]``."""
+
+    def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
+        """``{"valid": [runs], "test": [runs]}`` of ``predict: h → [runs, rows, channels]``."""
+
+
+class NotFiniteError(RuntimeError):
+    """The loss of a run is not finite; the last good checkpoint is kept."""
+
+
+@dataclass
+class Result:
+    """What came out of `fit`.
+
+    Attributes:
+        runs: the models, with the parameters of the last epoch.
+        history: one entry per evaluated epoch: ``epoch``, ``loss``, ``valid``, ``test`` (lists over runs).
+        best: parameters of each run at its best validation metric, stacked.
+        best_epoch: the epoch of each.
+    """
+
+    runs: Runs
+    history: list[dict[str, Any]] = field(default_factory=list)
+    best: dict[str, Tensor] = field(default_factory=dict)
+    best_valid: list[float] = field(default_factory=list)
+    best_epoch: list[int] = field(default_factory=list)
+
+    def selected(self, rule: str = "validation") -> list[float]:
+        """Test metric of each run: at its best validation epoch, or (``"test-best"``) the best of all epochs."""
+        tests = torch.tensor([row["test"] for row in self.history], dtype=torch.float64)
+        if rule == "test-best":
+            return tests.amax(0).tolist()
+        if rule != "validation":
+            raise ValueError(f"rule must be 'validation' or 'test-best', got {rule!r}")
+        epochs = [row["epoch"] for row in self.history]
+        return [tests[epochs.index(e), r].item() for r, e in enumerate(self.best_epoch)]
+
+
+def fit(
+    make: Callable[[], nn.Module],
+    task: Task,
+    seeds: Sequence[int],
+    config: TrainConfig | None = None,
+    *,
+    directory: Path | str | None = None,
+    device: torch.device | str = "cpu",
+    label: str = "training",
+    quiet: bool = False,
+) -> Result:
+    """Train one model per seed, all at once, and select each on validation.
+
+    With a ``directory`` every evaluated epoch is a line of ``metrics.jsonl`` and the state is saved every
+    ``config.checkpoint_every`` epochs; a run that was stopped at any moment goes on from there and ends
+    with the same result (bit for bit on a CPU). The first validation maximum wins.
+    """
+    trainer = _Trainer(make, task, seeds, config or TrainConfig(), directory, device)
+    with Progress(label, trainer.config.epochs, trainer.epoch, quiet) as progress:
+        while trainer.epoch < trainer.config.epochs and not trainer.out_of_patience():
+            shown = trainer.run_epoch()
+            progress.update(trainer.epoch, **shown)
+    trainer.finish()
+    return trainer.result
+
+
+class _Trainer:
+    def __init__(
+        self,
+        make: Callable[[], nn.Module],
+        task: Task,
+        seeds: Sequence[int],
+        config: TrainConfig,
+        directory: Path | str | None,
+        device: torch.device | str,
+    ) -> None:
+        self.task, self.config = task, config
+        self.directory = None if directory is None else Path(directory)
+        runs = Runs(make, seeds, device)
+        self.result = Result(runs, [], runs.state(), [-torch.inf] * len(runs), [0] * len(runs))
+        kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+        self.optimizer = kind(
+            runs.parameters.values(), lr=config.lr, weight_decay=config.weight_decay, fused=True
+        )
+        self.forward = torch.compile(runs.forward) if config.compile else runs.forward
+        self.device_type = torch.device(device).type
+        self.epoch = self.step = 0
+        self._resume()
+
+    # ------------------------------------------------------------------ one epoch
+
+    def run_epoch(self) -> dict[str, float]:
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.config.lr_at(self.epoch)
+        losses = [self._step(h) for h in self.task.batches(self.epoch)]
+        if not losses:
+            raise ValueError("the task has no training batches")
+        loss = torch.stack(losses).mean(0)
+        self._check_finite(loss)
+        self.epoch += 1
+        shown = {"loss": loss.mean().item()}
+        if self.epoch % self.config.evaluate_every == 0 or self.epoch == self.config.epochs:
+            shown |= self._evaluate(loss)
+        if self.epoch % self.config.checkpoint_every == 0:
+            self._save()
+        return shown
+
+    def _step(self, h: Hypergraph) -> Tensor:
+        with torch.autocast(self.device_type, torch.bfloat16, enabled=self.config.amp):
+            logits = self.forward(h, step=self.step)
+        losses = self.task.loss(logits.float() if self.config.amp else logits, h)
+        self.optimizer.zero_grad(set_to_none=True)
+        losses.sum().backward()
+        if self.config.clip_norm is not None:
+            self.result.runs.clip_gradients(self.config.clip_norm)
+        self.optimizer.step()
+        self.step += 1
+        return losses.detach()
+
+    def _check_finite(self, loss: Tensor) -> None:
+        bad = (~loss.isfinite()).nonzero().flatten().tolist()
+        if bad:
+            seeds = [self.result.runs.seeds[i] for i in bad]
+            kept = "no checkpoint yet" if self.directory is None else f"last good checkpoint in {self.directory}"
+            raise NotFiniteError(
+                f"the loss is not finite in epoch {self.epoch + 1} (seeds {seeds}); {kept}; "
+                "lower lr or clip_norm"
+            )
+
+    @torch.no_grad()
+    def _evaluate(self, loss: Tensor) -> dict[str, float]:
+        metrics = self.task.evaluate(self.result.runs.forward)
+        row = {"epoch": self.epoch, "loss": loss.tolist()} | {k: v.tolist() for k, v in metrics.items()}
+        self.result.history.append(row)
+        if self.directory is not None:
+            self.directory.mkdir(parents=True, exist_ok=True)
+            with (self.directory / "metrics.jsonl").open("a", encoding="utf-8") as file:
+                file.write(json.dumps(row) + "\n")
+        for r, value in enumerate(row["valid"]):
+            if value > self.result.best_valid[r]:
+                self.result.best_valid[r], self.result.best_epoch[r] = value, self.epoch
+                for name, parameter in self.result.runs.parameters.items():
+                    self.result.best[name][r] = parameter[r]
+        return {k: v.double().mean().item() for k, v in metrics.items()}
+
+    def out_of_patience(self) -> bool:
+        if self.config.patience is None or not self.result.history:
+            return False
+        return self.epoch - max(self.result.best_epoch) >= self.config.patience
+
+    # ------------------------------------------------------------------ saving and resuming
+
+    def _identity(self) -> dict[str, Any]:
+        """What must agree for a checkpoint to be of this training."""
+        parameters = self.result.runs.parameters
+        shapes = {k: list(v.shape) for k, v in parameters.items()}
+        config = self.config.to_dict()
+        del config["checkpoint_every"]
+        return {"seeds": list(self.result.runs.seeds), "config": config, "shapes": shapes}
+
+    def _save(self) -> None:
+        if self.directory is None:
+            return
+        self.directory.mkdir(parents=True, exist_ok=True)
+        tensors = {f"parameters.{k}": v for k, v in self.result.runs.parameters.items()}
+        tensors |= {f"best.{k}": v for k, v in self.result.best.items()}
+        tensors |= optimizer_tensors(self.optimizer) | {"rng": torch.get_rng_state()}
+        state = {
+            "epoch": self.epoch,
+            "step": self.step,
+            "history": self.result.history,
+            "best_valid": self.result.best_valid,
+            "best_epoch": self.result.best_epoch,
+            "identity": self._identity(),
+        }
+        save_checkpoint(self.directory, tensors, state)
+
+    def _resume(self) -> None:
+        found = None if self.directory is None else load_checkpoint(self.directory)
+        if found is None:
+            self._rewrite_metrics()
+            return
+        tensors, state = found
+        if state["identity"] != json.loads(json.dumps(self._identity())):
+            raise ValueError(f"{self.directory} holds a run with other settings; choose another directory")
+        runs = self.result.runs
+        runs.load({k: tensors[f"parameters.{k}"] for k in runs.parameters})
+        self.result.best = {k: tensors[f"best.{k}"].to(v.device) for k, v in runs.parameters.items()}
+        load_optimizer(self.optimizer, tensors)
+        torch.set_rng_state(tensors["rng"])
+        self.epoch, self.step = state["epoch"], state["step"]
+        self.result.history = state["history"]
+        self.result.best_valid, self.result.best_epoch = state["best_valid"], state["best_epoch"]
+        self._rewrite_metrics()
+
+    def _rewrite_metrics(self) -> None:
+        """Lines after the checkpoint belong to epochs that will be run again."""
+        if self.directory is not None and (self.directory / "metrics.jsonl").exists():
+            with atomic_write(self.directory / "metrics.jsonl", "w") as file:
+                file.writelines(json.dumps(row) + "\n" for row in self.result.history)
+
+    def finish(self) -> None:
+        self._save()

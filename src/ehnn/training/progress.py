@@ -1,0 +1,68 @@
+"""What a person sees while a run goes on: a bar in a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+_SECONDS_BETWEEN_LINES = 10.0
+
+
+class Progress:
+    """A progress bar with rate, loss, metric and time left; plain lines when not in a terminal.
+
+    Args:
+        label: what is running.
+        total: number of epochs.
+        done: epochs already done (a resumed run).
+        quiet: show nothing.
+    """
+
+    def __init__(self, label: str, total: int, done: int = 0, quiet: bool = False) -> None:
+        self.label, self.total, self.first, self.quiet = label, total, done, quiet
+        self._started = self._printed = time.monotonic()
+        self._bar = None
+        if not quiet and sys.stderr.isatty():
+            self._bar = _bar(label, total, done)
+
+    def __enter__(self) -> Progress:
+        if self._bar is not None:
+            self._bar[0].start()
+        return self
+
+    def update(self, done: int, **values: float) -> None:
+        """``done`` epochs are done; ``values`` are shown."""
+        if self.quiet:
+            return
+        rate = (done - self.first) / max(time.monotonic() - self._started, 1e-9)
+        shown = "  ".join(f"{k} {v:.4g}" for k, v in values.items())
+        if self._bar is not None:
+            self._bar[0].update(self._bar[1], completed=done, values=f"{rate:.1f}/s  {shown}")
+        elif time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES or done == self.total:
+            self._printed = time.monotonic()
+            left = (self.total - done) / max(rate, 1e-9)
+            line = f"{self.label}: epoch {done}/{self.total}  {shown}  {rate:.1f} epochs/s  {left:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar[0].stop()
+
+
+def _bar(label: str, total: int, done: int):  # type: ignore[no-untyped-def]
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[values]}"),
+        TimeRemainingColumn(),
+    )
+    bar = RichProgress(*columns, console=Console(stderr=True), refresh_per_second=4)
+    return bar, bar.add_task(label, total=total, completed=done, values="")

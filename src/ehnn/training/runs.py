@@ -1,0 +1,112 @@
+"""Many runs at once: R models of one architecture trained as one batched computation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.nn.dropout import Dropout
+
+_PRIME = 1_000_003
+
+
+class Runs:
+    """R independent models of one architecture, their parameters stacked along a first dimension.
+
+    Run r starts from the parameters that ``make`` draws after ``torch.manual_seed(seeds[r])``, and its
+    dropout masks are a function of (seeds[r], module, step) alone, so the result of a run does not
+    depend on which other runs are trained beside it.
+
+    Args:
+        make: builds one model; called once per run.
+        seeds: one per run.
+        device: where the parameters live.
+    """
+
+    def __init__(
+        self, make: Callable[[], nn.Module], seeds: Sequence[int], device: torch.device | str = "cpu"
+    ) -> None:
+        if not seeds:
+            raise ValueError("seeds must name at least one run, got none")
+        self.seeds = tuple(seeds)
+        models = [_seeded(make, seed) for seed in self.seeds]
+        parameters, _ = stack_module_state(models)
+        self.parameters = {k: v.detach().to(device).requires_grad_() for k, v in parameters.items()}
+        self.model = models[0].to(device)
+        self._dropouts = [
+            (name, m) for name, m in self.model.named_modules() if isinstance(m, Dropout) and m.p > 0
+        ]
+        for _, module in self._dropouts:
+            module.seeded = True
+        self._seeds = torch.tensor(self.seeds, dtype=torch.int64, device=device)
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+    def forward(self, h: Hypergraph, x: Tensor | None = None, *, step: int | None = None) -> Tensor:
+        """``[runs, rows, channels]``; ``x`` may be ``[rows, d]``, or ``[runs, rows, d]``.
+
+        With ``step`` the models train (dropout on, masks of that step); without it they predict.
+        """
+        self.model.train(step is not None)
+        buffers = self._dropout_seeds(step) if step is not None else {}
+        own_x = x is not None and x.dim() == 3
+
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor | None) -> Tensor:
+            return functional_call(self.model, (parameters, buffers), (h, x))
+
+        if len(self) == 1:
+            first = {k: v[0] for k, v in self.parameters.items()}
+            y = one(first, {k: v[0] for k, v in buffers.items()}, x[0] if x is not None and own_x else x)
+            return y.unsqueeze(0)
+        dims = (0, 0 if buffers else None, 0 if own_x else None)
+        return vmap(one, in_dims=dims)(self.parameters, buffers, x)
+
+    def _dropout_seeds(self, step: int) -> dict[str, Tensor]:
+        """A seed per run for every dropout module."""
+        return {
+            f"{name}.seed": (self._seeds * _PRIME + i + 1) * _PRIME + step
+            for i, (name, _) in enumerate(self._dropouts)
+        }
+
+    def gradients(self) -> list[Tensor]:
+        return [p.grad for p in self.parameters.values() if p.grad is not None]
+
+    def clip_gradients(self, max_norm: float) -> None:
+        """Scale the gradient of each run to at most ``max_norm``."""
+        gradients = self.gradients()
+        norms = torch.cat([g.reshape(len(self), -1) for g in gradients], 1).norm(dim=1)
+        scale = (max_norm / (norms + 1e-6)).clamp(max=1.0)
+        for g in gradients:
+            g.mul_(scale.reshape(-1, *[1] * (g.dim() - 1)))
+
+    def state(self) -> dict[str, Tensor]:
+        """A copy of the stacked parameters."""
+        return {k: v.detach().clone() for k, v in self.parameters.items()}
+
+    def load(self, state: dict[str, Tensor]) -> None:
+        """Copy stacked parameters in, without a new tensor for the optimiser to lose."""
+        with torch.no_grad():
+            for name, value in self.parameters.items():
+                value.copy_(state[name])
+
+    def extract(self, run: int) -> nn.Module:
+        """The model of one run, as an ordinary module with its own parameters."""
+        import copy
+
+        model = copy.deepcopy(self.model)
+        model.load_state_dict({k: v[run].detach() for k, v in self.parameters.items()}, strict=True)
+        for module in model.modules():
+            if isinstance(module, Dropout):
+                module.seeded = False
+        return model
+
+
+def _seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return make()
