@@ -81,6 +81,8 @@ def hardware() -> str:
 
 def commit() -> str:
     """The commit of the source tree, with ``+changes`` if its code differs from it; else ``unknown``."""
+    if "EHNN_COMMIT" in os.environ:  # a copy of the tree without its history
+        return os.environ["EHNN_COMMIT"]
     root = Path(__file__).resolve().parents[2]
     head = _git(root, "rev-parse", "--short=12", "HEAD") if (root / "pyproject.toml").exists() else None
     if not head:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
+
+LONG = 256
+"""Pairs in a chunk of a long row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,17 @@ class Pairs:
         """``[pairs]`` the row of each pair, in row order."""
         return repeat(self.lengths, len(self))
 
+    @cached_property
+    def split(self) -> tuple[Tensor, Tensor] | None:
+        """Rows cut into chunks of at most `LONG` pairs: ``chunk_ptr`` of the chunks and ``row_ptr`` of the
+        chunks of each row; None if no row is longer. For processors that take a row each."""
+        return _split(self.ptr)
+
+    @cached_property
+    def t_split(self) -> tuple[Tensor, Tensor] | None:
+        """`split` for columns."""
+        return _split(self.t_ptr)
+
     def transpose(self) -> Pairs:
         """The same pairs with rows and columns exchanged; no sorting."""
         inverse = torch.empty_like(self.t_perm)
@@ -91,6 +106,17 @@ def pairs_from_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> Pairs:
     """Pairs from compressed rows whose columns ascend within each row."""
     t_ptr, t_index, t_perm = _transpose(ptr, index, num_cols)
     return Pairs(ptr.shape[0] - 1, num_cols, ptr, index, t_ptr, t_index, t_perm)
+
+
+def _split(ptr: Tensor) -> tuple[Tensor, Tensor] | None:
+    lengths = ptr.diff()
+    if not ptr.shape[0] - 1 or int(lengths.max()) <= LONG:
+        return None
+    chunks = torch.div(lengths + LONG - 1, LONG, rounding_mode="floor")
+    row_ptr = torch.cat([chunks.new_zeros(1), chunks.cumsum(0)])
+    row = repeat(chunks, int(row_ptr[-1]))
+    starts = ptr[row] + LONG * (arange_like(row) - row_ptr[row])
+    return torch.cat([starts, ptr[-1:]]), row_ptr
 
 
 def selection(index: Tensor, num_cols: int) -> Pairs:

@@ -6,7 +6,7 @@ import csv
 import io
 import os
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress, islice
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from ._support import read_text, shorten, suggest
 
-_CHUNK = 50_000  # rows turned into columns at a time: bounds the number of small lists alive
+_CHUNK = 2_000  # rows turned into columns at a time: bounds the number of small lists alive
 
 
 @dataclass
@@ -57,7 +57,8 @@ def _reader(text: str, delimiter: str) -> Any:
 
 def read_table(path: str | os.PathLike[str], delimiter: str) -> Table:
     """The columns of a CSV file (UTF-8, byte-order mark allowed). Blank lines are skipped."""
-    reader = _reader(read_text(path), delimiter)
+    text = read_text(path)
+    reader = _reader(text, delimiter)
     try:
         header = next((row for row in reader if row), None)
         if header is None:
@@ -65,16 +66,38 @@ def read_table(path: str | os.PathLike[str], delimiter: str) -> Table:
         if len(set(header)) != len(header):
             twice = Counter(header).most_common(1)[0][0]
             raise ValueError(f"{path}, line {reader.line_num}: the column {shorten(twice)} appears twice")
-        columns: list[list[str]] = [[] for _ in header]
-        while chunk := list(islice(reader, _CHUNK)):
-            rows = [row for row in chunk if row]
-            if any(len(row) != len(header) for row in rows):
-                raise _ragged(path, delimiter, len(header))
-            for column, cells in zip(columns, zip(*rows, strict=True), strict=False):
-                column.extend(cells)
+        columns = _plain_columns(text, delimiter, len(header))
+        if columns is None:
+            columns = _quoted_columns(reader, len(header))
     except csv.Error as error:
         raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
+    if columns is None:
+        raise _ragged(path, delimiter, len(header))
     return Table(str(path), delimiter, dict(zip(header, columns, strict=True)), len(columns[0]))
+
+
+def _plain_columns(text: str, delimiter: str, width: int) -> list[list[str]] | None:
+    """The cells by column where nothing is quoted (much faster than the csv module); None elsewhere."""
+    text = text.replace("\r\n", "\n")
+    if '"' in text or "\r" in text:
+        return None
+    lines = list(filter(None, text.split("\n")))[1:]
+    if any(line.count(delimiter) != width - 1 for line in lines):
+        return None
+    cells = delimiter.join(lines).split(delimiter) if lines else []
+    return [cells[i::width] for i in range(width)]
+
+
+def _quoted_columns(reader: Iterator[list[str]], width: int) -> list[list[str]] | None:
+    """The cells by column, or None if a row has more or fewer cells than the header."""
+    columns: list[list[str]] = [[] for _ in range(width)]
+    while chunk := list(islice(reader, _CHUNK)):
+        rows = [row for row in chunk if row]
+        if any(len(row) != width for row in rows):
+            return None
+        for column, cells in zip(columns, zip(*rows, strict=True), strict=False):
+            column.extend(cells)
+    return columns
 
 
 def _ragged(path: str | os.PathLike[str], delimiter: str, width: int) -> ValueError:

@@ -103,12 +103,13 @@ class EHNNLinear(Layer):
         out = []
         for a, b in spans:
             rows = groups[triplets.ends[a] : triplets.ends[b]]
-            part = (rows, triplets.values[a:b], triplets.ptr[a : b + 1])
+            ptr = triplets.ptr if len(spans) == 1 else triplets.ptr[a : b + 1] - triplets.ptr[a]
+            part = (rows, triplets.values[a:b], ptr)
             out.append(_recomputed(self._multiply, True, *part))
         return segment_sum(torch.cat(out), triplets.gather)
 
     def _multiply(self, x: Tensor, triplets: Tensor, ptr: Tensor) -> Tensor:
-        return grouped_matmul(x, self.weights(triplets).to(x.dtype), ptr - ptr[:1])
+        return grouped_matmul(x, self.weights(triplets).to(x.dtype), ptr)
 
     def _global(self, x: Tensor, overlap: Overlap) -> Tensor:
         k, l = overlap.source_orders.values, overlap.target_orders.values

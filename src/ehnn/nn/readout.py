@@ -42,7 +42,8 @@ class Readout(Layer):
 
     def _attend(self, x: Tensor, overlap: Overlap) -> Tensor:
         assert self.logit is not None
-        logits, value = self.logit(x), x.reshape(x.shape[0], self.heads, -1)
+        logits = self.logit(x)
+        value = x.unflatten(1, (self.heads, self.d_in // self.heads))
         if overlap.pool is None:
             return torch.einsum("sh,shc->hc", logits.softmax(0).to(x.dtype), value).reshape(1, -1)
         return segment_softmax_sum(value, logits.to(x.dtype), overlap.pool).flatten(1)

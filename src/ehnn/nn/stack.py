@@ -29,6 +29,7 @@ class Stack(nn.Module):
         residual: add the input of a layer to its output where both ends are the same family.
         classifier: hidden widths of the classifier.
         norm: LayerNorm before the classifier.
+        activation: ReLU after each layer, for layers that are linear.
 
     Shapes: a Hypergraph with features of the first family → ``[rows of the last family, d_out]``.
     """
@@ -45,9 +46,11 @@ class Stack(nn.Module):
         residual: bool = False,
         classifier: Sequence[int] = (),
         norm: bool = True,
+        activation: bool = False,
     ) -> None:
         super().__init__()
         self.path, self.residual = tuple(path), residual
+        self.activation = nn.ReLU() if activation else nn.Identity()
         if len(self.path) < 2:
             raise ValueError(f"path must name at least two families, got {self.path}")
         self.embed = nn.Linear(d_in, width)
@@ -60,7 +63,7 @@ class Stack(nn.Module):
         """Logits; ``x`` stands in for the features of the first family of the path."""
         x = self.embed(h.features(self.path[0]) if x is None else x)
         for layer, source, target in zip(self.layers, self.path, self.path[1:], strict=False):
-            y = layer(x, h.overlap(source, target))
+            y = self.activation(layer(x, h.overlap(source, target)))
             x = self.dropout(x + y if self.residual and source == target else y)
         return self.classifier(self.norm(x))
 

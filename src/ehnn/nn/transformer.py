@@ -61,7 +61,9 @@ class EHNNTransformer(Layer):
         self.phi2 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
         self.phi3 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
         self.query = _Query(d_out)
-        self.key_local, self.key_global, self.value, self.merge = (nn.Linear(d_out, d_out) for _ in range(4))
+        self.key_local = nn.Linear(d_out, d_out)
+        self.key_global = nn.Linear(d_out, d_out) if global_interaction else None
+        self.value, self.merge = nn.Linear(d_out, d_out), nn.Linear(d_out, d_out)
         self.local_dropout, self.global_dropout = Dropout(local_dropout), Dropout(global_dropout)
         self.bias = OrderBias(d_out, code) if order_embedding else None
         self.feed_forward = FeedForward(d_out, dropout)
@@ -102,6 +104,7 @@ class EHNNTransformer(Layer):
 
     def _global(self, x: Tensor, value: Tensor, overlap: Overlap) -> Tensor:
         """``[num_members, d_out]``: attention over all sources of a member."""
+        assert self.key_global is not None
         logits = self._logits(self.key_global(x), overlap.target_batch.new_zeros(1))[:, 0].to(value.dtype)
         if overlap.pool is None:
             return torch.einsum("sh,shc->hc", logits.softmax(0), value).reshape(1, self.d_out)

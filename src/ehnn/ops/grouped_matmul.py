@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 
 def grouped_matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
@@ -108,8 +109,18 @@ def _(x: Tensor, y: Tensor, ptr: Tensor) -> Tensor:
     return x.new_empty(x.shape[0], ptr.shape[0] - 1, x.shape[2], y.shape[2])
 
 
+_PLANS = WeakTensorKeyDictionary()
+"""`_by_length` of pointers that are still in use: making it needs the host, so it is made once."""
+
+
 def _by_length(ptr: Tensor) -> list[tuple[Tensor, Tensor]]:
     """(groups ``[g]``, their rows ``[g, length]``) for each distinct length above 0."""
+    if ptr not in _PLANS:
+        _PLANS[ptr] = _make_plan(ptr)
+    return _PLANS[ptr]  # type: ignore[no-any-return]
+
+
+def _make_plan(ptr: Tensor) -> list[tuple[Tensor, Tensor]]:
     lengths = ptr.diff()
     order = torch.argsort(lengths, stable=True)
     distinct, counts = torch.unique_consecutive(lengths[order], return_counts=True)

@@ -28,13 +28,20 @@ def segment_sum(x: Tensor, pairs: Pairs) -> Tensor:
     """
     if x.shape[0] != pairs.num_cols:
         raise ValueError(f"x must have {pairs.num_cols} rows, one per column of the pairs, got {x.shape[0]}")
-    flat = x.reshape(x.shape[0], -1) if x.numel() else x.new_zeros(x.shape[0], x.shape[1:].numel())
+    flat = x.flatten(1) if x.dim() > 1 else x.unsqueeze(1)
     if flat.shape[1] == 0 or len(pairs) == 0:
         # An empty slice keeps the gradient connected; 0 · x would spread a NaN of x.
         y = x.new_zeros(pairs.num_rows, flat.shape[1]) + flat[:0].sum()
     else:
-        y = _SegmentSum.apply(flat, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index)
-    return y.reshape(pairs.num_rows, *x.shape[1:])
+        y = _SegmentSum.apply(flat, *structure(pairs, flat))
+    return y.reshape(y.shape[0], *x.shape[1:])
+
+
+def structure(pairs: Pairs, x: Tensor) -> tuple[Tensor | None, ...]:
+    """(ptr, index, chunks, rows of chunks) of the rows and then of the columns, for the backend of ``x``."""
+    split, t_split = (pairs.split, pairs.t_split) if backend_of(x) == "triton" else (None, None)
+    rows = (pairs.ptr, pairs.index, *(split or (None, None)))
+    return *rows, pairs.t_ptr, pairs.t_index, *(t_split or (None, None))
 
 
 def segment_mean(x: Tensor, pairs: Pairs) -> Tensor:
@@ -51,11 +58,14 @@ def spread(table: Tensor, pairs: Pairs) -> Tensor:
 
 
 class _SegmentSum(torch.autograd.Function):
-    """Linear in x; structure is (ptr, index, t_ptr, t_index)."""
+    """Linear in x; what follows x is `structure`."""
 
+    # Dynamo takes the first of a variable number of arguments for a context: all are named.
     @staticmethod
-    def forward(x: Tensor, ptr: Tensor, index: Tensor, t_ptr: Tensor, t_index: Tensor) -> Tensor:
-        return run_sum(x.contiguous(), ptr, index)
+    def forward(
+        x: Tensor, ptr: Any, index: Any, chunk_ptr: Any, row_ptr: Any, t0: Any, t1: Any, t2: Any, t3: Any
+    ) -> Tensor:
+        return run_sum(x.contiguous(), ptr, index, chunk_ptr, row_ptr)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -63,8 +73,8 @@ class _SegmentSum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        ptr, index, t_ptr, t_index = ctx.saved_tensors
-        return _SegmentSum.apply(grad, t_ptr, t_index, ptr, index), None, None, None, None
+        rows, columns = ctx.saved_tensors[:4], ctx.saved_tensors[4:]
+        return _SegmentSum.apply(grad, *columns, *rows), *[None] * 8
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], x: Tensor, *structure: Tensor) -> tuple[Tensor, int]:
@@ -76,14 +86,29 @@ class _SegmentSum(torch.autograd.Function):
         return y.reshape(y.shape[0], *x.shape[1:]), 1
 
 
-def run_sum(x: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
+def run_sum(
+    x: Tensor, ptr: Tensor, index: Tensor, chunk_ptr: Tensor | None = None, row_ptr: Tensor | None = None
+) -> Tensor:
     """``[cols, d] → [rows, d]`` on the chosen backend; not differentiable."""
     backend = backend_of(x)
     if backend == "triton":
-        from .triton_kernels import segment_sum as triton_sum
-
-        return triton_sum(x, ptr, index)
+        return _triton_sum(x, ptr, index, chunk_ptr, row_ptr)
     return cpu_sum(x, ptr, index) if backend == "cpu" else reference_sum(x, ptr, index)
+
+
+@torch.library.custom_op("ehnn::segment_sum", mutates_args=())
+def _triton_sum(
+    x: Tensor, ptr: Tensor, index: Tensor, chunk_ptr: Tensor | None, row_ptr: Tensor | None
+) -> Tensor:
+    from .triton_kernels import segment_sum
+
+    split = None if chunk_ptr is None or row_ptr is None else (chunk_ptr, row_ptr)
+    return segment_sum(x, ptr, index, split)
+
+
+@_triton_sum.register_fake
+def _(x: Tensor, ptr: Tensor, *_: Any) -> Tensor:
+    return x.new_empty(ptr.shape[0] - 1, x.shape[1])
 
 
 def reference_sum(x: Tensor, ptr: Tensor, index: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.pairs import repeat
 
 from .backend import backend_of
-from .segment_sum import cpu_sum, run_sum
+from .segment_sum import cpu_sum, run_sum, structure
 
 _SAFE_RANGE = {torch.float16: 4.0}
 """Logits of one head that differ by less (default 40) can share one shift: exp stays far from underflow."""
@@ -44,7 +44,7 @@ def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
         return x.new_zeros(pairs.num_rows, *x.shape[1:]) + (x[:0].sum() + logits[:0].sum())
     if backend_of(x) == "reference":
         return reference_softmax_sum(x, logits, pairs)
-    return _SoftmaxSum.apply(x, logits, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index)[0]
+    return _SoftmaxSum.apply(x, logits, *structure(pairs, x))[0]
 
 
 def reference_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
@@ -61,21 +61,22 @@ def reference_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
 
 
 class _SoftmaxSum(torch.autograd.Function):
+    # Dynamo takes the first of a variable number of arguments for a context: all are named.
     @staticmethod
     def forward(
-        x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor, t_ptr: Tensor, t_index: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        return _forward(x.contiguous(), logits.contiguous(), ptr, index)
+        x: Tensor, logits: Tensor, ptr: Any, index: Any, chunk_ptr: Any, row_ptr: Any,
+        t0: Any, t1: Any, t2: Any, t3: Any,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        return _forward(x.contiguous(), logits.contiguous(), ptr, index, chunk_ptr, row_ptr)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        x, logits, _, _, t_ptr, t_index = inputs
         ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(x, logits, *output, t_ptr, t_index)
+        ctx.save_for_backward(*inputs[:2], *output, *inputs[6:])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        return *_SoftmaxSumBackward.apply(grad, *ctx.saved_tensors), None, None, None, None
+        return *_SoftmaxSumBackward.apply(grad, *ctx.saved_tensors), *[None] * 8
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Tensor) -> tuple[tuple[Tensor, Tensor], Any]:
@@ -89,9 +90,10 @@ class _SoftmaxSum(torch.autograd.Function):
 class _SoftmaxSumBackward(torch.autograd.Function):
     @staticmethod
     def forward(
-        grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, t_ptr: Tensor, t_index: Tensor
+        grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, t0: Any, t1: Any, t2: Any, t3: Any
     ) -> tuple[Tensor, Tensor]:
-        return _backward(grad.contiguous(), x.contiguous(), logits.contiguous(), y, lse, t_ptr, t_index)
+        values = grad.contiguous(), x.contiguous(), logits.contiguous(), y, lse
+        return _backward(*values, t0, t1, t2, t3)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -120,7 +122,14 @@ def _unfold(t: Tensor, runs: int) -> Tensor:
 
 
 @torch.library.custom_op("ehnn::softmax_sum", mutates_args=())
-def _forward(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+def _forward(
+    x: Tensor,
+    logits: Tensor,
+    ptr: Tensor,
+    index: Tensor,
+    chunk_ptr: Tensor | None = None,
+    row_ptr: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
     """y and the log-sum-exp of each row (−∞ for empty rows).
 
     The log-sum-exp is in float64: beside large logits a float32 has no digits left for the sum.
@@ -128,7 +137,8 @@ def _forward(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> tuple[Ten
     if backend_of(x) == "triton":
         from .triton_kernels import softmax_sum
 
-        return softmax_sum(x, logits, ptr, index)
+        split = None if chunk_ptr is None or row_ptr is None else (chunk_ptr, row_ptr)
+        return softmax_sum(x, logits, ptr, index, split)
     top = logits.amax(0)
     if _narrow(logits, top):
         weight = (logits - top).exp()
@@ -138,7 +148,7 @@ def _forward(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> tuple[Ten
 
 
 @_forward.register_fake
-def _(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+def _(x: Tensor, logits: Tensor, ptr: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     rows = ptr.shape[0] - 1
     lse = logits.new_empty(rows, logits.shape[1], dtype=torch.float64)
     return x.new_empty(rows, *x.shape[1:]), lse
@@ -146,13 +156,22 @@ def _(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Te
 
 @torch.library.custom_op("ehnn::softmax_sum_backward", mutates_args=())
 def _backward(
-    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, t_ptr: Tensor, t_index: Tensor
+    grad: Tensor,
+    x: Tensor,
+    logits: Tensor,
+    y: Tensor,
+    lse: Tensor,
+    t_ptr: Tensor,
+    t_index: Tensor,
+    chunk_ptr: Tensor | None = None,
+    row_ptr: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Gradients of x and of the logits."""
     if backend_of(x) == "triton":
         from .triton_kernels import softmax_sum_backward
 
-        return softmax_sum_backward(grad, x, logits, y, lse, t_ptr, t_index)
+        split = None if chunk_ptr is None or row_ptr is None else (chunk_ptr, row_ptr)
+        return softmax_sum_backward(grad, x, logits, y, lse, t_ptr, t_index, split)
     inner = (grad * y).sum(-1)
     top = logits.amax(0)
     if _narrow(logits, top):
@@ -166,9 +185,7 @@ def _backward(
 
 
 @_backward.register_fake
-def _(
-    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, t_ptr: Tensor, t_index: Tensor
-) -> tuple[Tensor, Tensor]:
+def _(grad: Tensor, x: Tensor, logits: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     return torch.empty_like(x), torch.empty_like(logits)
 
 

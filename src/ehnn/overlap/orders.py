@@ -51,7 +51,7 @@ class Orders:
         values = torch.full((min(rows, 1),), value, dtype=torch.int64, device=device)
         ends = torch.arange(rows + 1, device=device)
         zeros = torch.zeros(rows, dtype=torch.int64, device=device)
-        t_ptr = ends[[0, -1]] if rows else ends
+        t_ptr = ends[:: max(rows, 1)]  # [0, rows], without a copy from the host
         return Orders(values, Pairs(rows, min(rows, 1), ends, zeros, t_ptr, ends[:-1], ends[:-1]))
 
     def expand(self) -> Tensor:

@@ -62,6 +62,8 @@ class KEdge:
         seed: of the data.
         train, valid, test: numbers of hypergraphs.
         batch_size: hypergraphs per training step.
+        partitions: ways in which the training hypergraphs are grouped into batches; the epochs take
+            them in turn, in shuffled order. Few enough to prepare each batch once.
     """
 
     setting: str = "seen"
@@ -70,6 +72,7 @@ class KEdge:
     valid: int = 20
     test: int = 20
     batch_size: int = 8
+    partitions: int = 4
     device: str = "cpu"
 
     num_features = 2
@@ -99,10 +102,18 @@ class KEdge:
     def batches(self, epoch: int) -> Iterator[Hypergraph]:
         """The training batches of an epoch, shuffled by (seed, epoch)."""
         generator = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
-        order = torch.randperm(len(self.members), generator=generator).tolist()
-        for start in range(0, len(order), self.batch_size):
-            members = [self.members[i] for i in order[start : start + self.batch_size]]
-            yield batch(members).to(self.device)
+        batches = self._partitioned[epoch % self.partitions]
+        for i in torch.randperm(len(batches), generator=generator).tolist():
+            yield batches[i]
+
+    @cached_property
+    def _partitioned(self) -> list[list[Hypergraph]]:
+        generator = torch.Generator().manual_seed(self.seed)
+        orders = [torch.randperm(self.train, generator=generator) for _ in range(self.partitions)]
+        return [
+            [batch([self.members[i] for i in part.tolist()]).to(self.device) for part in o.split(self.batch_size)]
+            for o in orders
+        ]
 
     def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
         """``[runs, n, 2] → [runs]``: cross entropy."""

@@ -25,6 +25,8 @@ class TrainConfig:
         checkpoint_every: epochs between checkpoints.
         amp: bfloat16 autocast in the forward pass.
         compile: ``torch.compile`` the forward pass (one run only).
+        cuda_graph: on a GPU, record the whole step (forward, loss, backward, clipping, optimiser) of each
+            batch that comes back and replay it; the same numbers without the launches.
     """
 
     epochs: int = 500
@@ -38,6 +40,7 @@ class TrainConfig:
     checkpoint_every: int = 25
     amp: bool = False
     compile: bool = False
+    cuda_graph: bool = True
 
     def __post_init__(self) -> None:
         for name in ("epochs", "evaluate_every", "checkpoint_every"):

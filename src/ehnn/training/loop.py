@@ -17,6 +17,7 @@ from ehnn.io.atomic import atomic_write
 from .checkpoint import load_checkpoint, load_optimizer, optimizer_tensors, save_checkpoint
 from .config import TrainConfig
 from .progress import Progress
+from .replay import Replayed
 from .runs import Runs
 
 
@@ -80,7 +81,7 @@ def fit(
 
     With a ``directory`` every evaluated epoch is a line of ``metrics.jsonl`` and the state is saved every
     ``config.checkpoint_every`` epochs; a run that was stopped at any moment goes on from there and ends
-    with the same result (bit for bit on a CPU). The first validation maximum wins.
+    with the same result (bit for bit on a CPU). Of equal validation metrics the later epoch wins.
     """
     trainer = _Trainer(make, task, seeds, config or TrainConfig(), directory, device)
     with Progress(label, trainer.config.epochs, trainer.epoch, quiet) as progress:
@@ -106,20 +107,25 @@ class _Trainer:
         runs = Runs(make, seeds, device)
         self.result = Result(runs, [], runs.state(), [-torch.inf] * len(runs), [0] * len(runs))
         kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
+        self.device = torch.device(device)
+        on_gpu = self.device.type == "cuda"
+        lr = torch.tensor(config.lr, device=device) if on_gpu else config.lr
         self.optimizer = kind(
-            runs.parameters.values(), lr=config.lr, weight_decay=config.weight_decay, fused=True
+            runs.parameters.values(), lr=lr, weight_decay=config.weight_decay, fused=True, capturable=on_gpu
         )
         self.forward = torch.compile(runs.forward) if config.compile else runs.forward
-        self.device_type = torch.device(device).type
-        self.epoch = self.step = 0
+        graphed = on_gpu and config.cuda_graph
+        self._train_step = Replayed(self._step) if graphed else self._step
+        self._predict = Replayed(torch.no_grad()(runs.forward)) if graphed else runs.forward
+        self.epoch = self.last_gain = 0
+        self.step = torch.zeros((), dtype=torch.int64, device=device)
         self._resume()
 
     # ------------------------------------------------------------------ one epoch
 
     def run_epoch(self) -> dict[str, float]:
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.config.lr_at(self.epoch)
-        losses = [self._step(h) for h in self.task.batches(self.epoch)]
+        self._set_lr(self.config.lr_at(self.epoch))
+        losses = [self._train_step(h).clone() for h in self.task.batches(self.epoch)]
         if not losses:
             raise ValueError("the task has no training batches")
         loss = torch.stack(losses).mean(0)
@@ -132,8 +138,15 @@ class _Trainer:
             self._save()
         return shown
 
+    def _set_lr(self, lr: float) -> None:
+        for group in self.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(lr)
+            else:
+                group["lr"] = lr
+
     def _step(self, h: Hypergraph) -> Tensor:
-        with torch.autocast(self.device_type, torch.bfloat16, enabled=self.config.amp):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.amp):
             logits = self.forward(h, step=self.step)
         losses = self.task.loss(logits.float() if self.config.amp else logits, h)
         self.optimizer.zero_grad(set_to_none=True)
@@ -156,7 +169,7 @@ class _Trainer:
 
     @torch.no_grad()
     def _evaluate(self, loss: Tensor) -> dict[str, float]:
-        metrics = self.task.evaluate(self.result.runs.forward)
+        metrics = self.task.evaluate(self._predict)
         row = {"epoch": self.epoch, "loss": loss.tolist()} | {k: v.tolist() for k, v in metrics.items()}
         self.result.history.append(row)
         if self.directory is not None:
@@ -164,7 +177,8 @@ class _Trainer:
             with (self.directory / "metrics.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
         for r, value in enumerate(row["valid"]):
-            if value > self.result.best_valid[r]:
+            if value >= self.result.best_valid[r]:
+                self.last_gain = self.epoch if value > self.result.best_valid[r] else self.last_gain
                 self.result.best_valid[r], self.result.best_epoch[r] = value, self.epoch
                 for name, parameter in self.result.runs.parameters.items():
                     self.result.best[name][r] = parameter[r]
@@ -173,7 +187,7 @@ class _Trainer:
     def out_of_patience(self) -> bool:
         if self.config.patience is None or not self.result.history:
             return False
-        return self.epoch - max(self.result.best_epoch) >= self.config.patience
+        return self.epoch - self.last_gain >= self.config.patience
 
     # ------------------------------------------------------------------ saving and resuming
 
@@ -194,7 +208,8 @@ class _Trainer:
         tensors |= optimizer_tensors(self.optimizer) | {"rng": torch.get_rng_state()}
         state = {
             "epoch": self.epoch,
-            "step": self.step,
+            "last_gain": self.last_gain,
+            "step": int(self.step),
             "history": self.result.history,
             "best_valid": self.result.best_valid,
             "best_epoch": self.result.best_epoch,
@@ -215,7 +230,8 @@ class _Trainer:
         self.result.best = {k: tensors[f"best.{k}"].to(v.device) for k, v in runs.parameters.items()}
         load_optimizer(self.optimizer, tensors)
         torch.set_rng_state(tensors["rng"])
-        self.epoch, self.step = state["epoch"], state["step"]
+        self.epoch, self.last_gain = state["epoch"], state["last_gain"]
+        self.step.fill_(state["step"])
         self.result.history = state["history"]
         self.result.best_valid, self.result.best_epoch = state["best_valid"], state["best_epoch"]
         self._rewrite_metrics()

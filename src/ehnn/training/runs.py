@@ -47,10 +47,11 @@ class Runs:
     def __len__(self) -> int:
         return len(self.seeds)
 
-    def forward(self, h: Hypergraph, x: Tensor | None = None, *, step: int | None = None) -> Tensor:
+    def forward(self, h: Hypergraph, x: Tensor | None = None, *, step: Tensor | None = None) -> Tensor:
         """``[runs, rows, channels]``; ``x`` may be ``[rows, d]``, or ``[runs, rows, d]``.
 
-        With ``step`` the models train (dropout on, masks of that step); without it they predict.
+        With ``step`` (an int64 tensor, so that a captured graph can count on) the models train, with the
+        dropout masks of that step; without it they predict.
         """
         self.model.train(step is not None)
         buffers = self._dropout_seeds(step) if step is not None else {}
@@ -66,7 +67,7 @@ class Runs:
         dims = (0, 0 if buffers else None, 0 if own_x else None)
         return vmap(one, in_dims=dims)(self.parameters, buffers, x)
 
-    def _dropout_seeds(self, step: int) -> dict[str, Tensor]:
+    def _dropout_seeds(self, step: Tensor) -> dict[str, Tensor]:
         """A seed per run for every dropout module."""
         return {
             f"{name}.seed": (self._seeds * _PRIME + i + 1) * _PRIME + step

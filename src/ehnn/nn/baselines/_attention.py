@@ -1,0 +1,173 @@
+r"""Softmax-weighted sums over the rows of a pattern, for logits that depend on both ends of a pair.
+
+.. math::
+    y_r = \sum_c \alpha_{rc} x_c, \qquad
+    \alpha_{rc} = \mathrm{softmax}_c\, \mathrm{LeakyReLU}(t_r + s_c)
+
+the additive attention of GAT. Weights are made again in the backward pass from the log-sum-exp of each
+row, so between the passes nothing of the size of the pairs is kept; within a pass, one number per
+pair and a few heads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import leaky_relu
+
+from ehnn.hypergraph import Pairs
+from ehnn.hypergraph.pairs import repeat
+from ehnn.ops.segment_sum import cpu_sum
+
+_BUDGET = 2**25
+"""Numbers of pairs × heads, or of pairs × channels, that are held at once."""
+
+
+def additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: Pairs, slope: float = 0.2) -> Tensor:
+    """``x [num_cols, heads, c] → y [num_rows, heads, c]``; 0 for empty rows.
+
+    ``source [num_cols, heads]`` and ``target [num_rows, heads]`` are the logits' parts s and t; ``slope`` is
+    LeakyReLU's.
+    """
+    if len(pairs) == 0 or x.numel() == 0:
+        return x.new_zeros(pairs.num_rows, *x.shape[1:]) + 0 * (x.sum() + source.sum() + target.sum())
+    return _Attention.apply(x, source, target, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index, slope)[0]
+
+
+def reference_additive_attention(
+    x: Tensor, source: Tensor, target: Tensor, pairs: Pairs, slope: float = 0.2
+) -> Tensor:
+    """Plain version with autograd: gathers pairs × heads × channels."""
+    rows = pairs.rows
+    logits = leaky_relu(target[rows] + source[pairs.index], slope)
+    top = torch.full_like(target, -torch.inf)
+    top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(logits), logits.detach(), "amax").detach()
+    weight = (logits - top[rows]).exp()
+    alpha = weight / torch.zeros_like(target).index_add(0, rows, weight)[rows]
+    out = x.new_zeros(pairs.num_rows, *x.shape[1:])
+    return out.index_add(0, rows, alpha.unsqueeze(-1) * x[pairs.index])
+
+
+class _Attention(torch.autograd.Function):
+    """Inputs: x, source, target, ptr, index, t_ptr, t_index, slope; outputs: y, log-sum-exp of each row."""
+
+    @staticmethod
+    def forward(*args: Any) -> tuple[Tensor, Tensor]:
+        x, source, target, ptr, index, _, _, slope = args
+        return _forward(x, source, target, ptr, index, slope)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        ctx.slope = inputs[7]
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(*inputs[:3], *output, *inputs[5:7])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+        return *_AttentionBackward.apply(grad, *ctx.saved_tensors, ctx.slope), None, None, None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[tuple[Tensor, ...], Any]:
+        """Runs side by side are more heads."""
+        return _over_runs(_Attention, 3, info.batch_size, in_dims, args)
+
+
+class _AttentionBackward(torch.autograd.Function):
+    """Inputs: grad, x, source, target, y, lse, t_ptr, t_index, slope."""
+
+    @staticmethod
+    def forward(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
+        return _backward(*args)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise RuntimeError("additive_attention has no second derivative; use reference_additive_attention")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[tuple[Tensor, ...], Any]:
+        return _over_runs(_AttentionBackward, 6, info.batch_size, in_dims, args)
+
+
+def _over_runs(
+    fn: Any, values: int, runs: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]
+) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
+    """``fn`` with the runs of its first ``values`` arguments (``[rows, heads, …]``) folded into heads."""
+    folded = [_fold(t, d, runs) for t, d in zip(args[:values], in_dims[:values], strict=True)]
+    out = fn.apply(*folded, *args[values:])
+    return tuple(t.reshape(t.shape[0], runs, -1, *t.shape[2:]) for t in out), (1,) * len(out)
+
+
+def _fold(t: Tensor, dim: int | None, runs: int) -> Tensor:
+    t = t.unsqueeze(1).expand(t.shape[0], runs, *t.shape[1:]) if dim is None else t.movedim(dim, 1)
+    return t.reshape(t.shape[0], runs * t.shape[2], *t.shape[3:])
+
+
+def _heads_at_once(heads: int, pairs: int) -> list[slice]:
+    size = max(_BUDGET // max(pairs, 1), 1)
+    return [slice(i, min(i + size, heads)) for i in range(0, heads, size)]
+
+
+def _forward(
+    x: Tensor, source: Tensor, target: Tensor, ptr: Tensor, index: Tensor, slope: float
+) -> tuple[Tensor, Tensor]:
+    rows = repeat(ptr.diff(), index.shape[0])
+    y = x.new_empty(target.shape[0], *x.shape[1:])
+    lse = torch.empty_like(target)
+    for part in _heads_at_once(x.shape[1], index.shape[0]):
+        logits = leaky_relu(target[rows, part] + source[index, part], slope)
+        top = torch.full_like(target[:, part], -torch.inf)
+        top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(logits), logits, "amax")
+        weight = logits.sub_(top[rows]).exp_()
+        total = torch.zeros_like(top).index_add_(0, rows, weight)
+        y[:, part] = _weighted_sums(x[:, part], weight.div_(total[rows]), ptr, index)
+        lse[:, part] = total.log() + top
+    return y, lse
+
+
+def _backward(
+    grad: Tensor,
+    x: Tensor,
+    source: Tensor,
+    target: Tensor,
+    y: Tensor,
+    lse: Tensor,
+    t_ptr: Tensor,
+    t_index: Tensor,
+    slope: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of x, source and target, over the pairs in column order."""
+    cols = repeat(t_ptr.diff(), t_index.shape[0])
+    inner = (grad * y).sum(-1)
+    dx, ds, dt = torch.empty_like(x), torch.zeros_like(source), torch.zeros_like(target)
+    for part in _heads_at_once(x.shape[1], t_index.shape[0]):
+        logits = target[t_index, part] + source[cols, part]
+        positive = logits > 0
+        alpha = leaky_relu(logits, slope).sub_(lse[t_index, part]).exp_()
+        dx[:, part] = _weighted_sums(grad[:, part], alpha, t_ptr, t_index)
+        through = _inner_products(grad[:, part], x[:, part], t_index, cols).sub_(inner[t_index, part])
+        change = through.mul_(alpha).mul_(torch.where(positive, 1.0, slope))
+        ds[:, part] = torch.zeros_like(ds[:, part]).index_add_(0, cols, change)
+        dt[:, part] = torch.zeros_like(dt[:, part]).index_add_(0, t_index, change)
+    return dx, ds, dt
+
+
+def _weighted_sums(x: Tensor, weight: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
+    """``[cols, heads, c]`` with weights ``[pairs, heads]`` → ``[rows, heads, c]``; the loop is over heads."""
+    sums = [cpu_sum(x[:, h].contiguous(), ptr, index, weight[:, h].contiguous()) for h in range(x.shape[1])]
+    return torch.stack(sums, 1)
+
+
+def _inner_products(a: Tensor, b: Tensor, rows: Tensor, cols: Tensor) -> Tensor:
+    """``[pairs, heads]`` of ``a[rows] · b[cols]`` over the channels, a bounded number of pairs at a time."""
+    size = max(_BUDGET // max(a[0].numel(), 1), 1)
+    parts = [
+        torch.einsum("phc,phc->ph", a[i], b[j])
+        for i, j in zip(rows.split(size), cols.split(size), strict=True)
+    ]
+    return torch.cat(parts)

@@ -1,0 +1,86 @@
+"""What the node models share: one interface, ``model(h) -> [num_nodes, d_out]``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+
+from ehnn.hypergraph import Hypergraph
+
+
+class NodeModel(nn.Module):
+    """Convolutions ``conv(x, h)`` one after another, with an activation and dropout between them.
+
+    ``model(h)`` reads ``h.x [num_nodes, d_in]``, or ``x`` where given, and returns ``[num_nodes, d_out]``.
+    No module keeps statistics of what it has seen, so parameters of many runs can be stacked and run
+    at once with ``torch.func.functional_call`` under ``vmap``.
+    """
+
+    activation: Callable[[Tensor], Tensor] = staticmethod(torch.relu)
+
+    def __init__(self, d_in: int, d_out: int, *, width: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        for name, value in (("d_in", d_in), ("d_out", d_out), ("width", width), ("layers", layers)):
+            check_count(name, value)
+        if not 0 <= dropout < 1:
+            raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
+        self.d_in, self.d_out = d_in, d_out
+        self.dropout = nn.Dropout(dropout)
+        self.convs = nn.ModuleList()
+
+    def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        x = self.features(h, x)
+        for i, conv in enumerate(self.convs):
+            x = self.dropout(self.activation(x)) if i else x
+            x = conv(x, h)
+        return x
+
+    def features(self, h: Hypergraph, x: Tensor | None) -> Tensor:
+        """The node features that the model reads, after a check that they fit."""
+        x = h.features("nodes") if x is None else x
+        if x.dim() != 2 or tuple(x.shape) != (h.num_nodes, self.d_in):
+            raise ValueError(
+                f"x must be [num_nodes, d_in] = [{h.num_nodes}, {self.d_in}], got {list(x.shape)}"
+            )
+        if not x.is_floating_point():
+            raise ValueError(f"x must be floating point, got {x.dtype}")
+        return x
+
+
+class Propagation(nn.Module):
+    r"""A convolution of the form :math:`P X \Theta + b`; a subclass gives the product with P.
+
+    Θ is drawn as Glorot and Bengio do, b starts at 0.
+
+    Shapes: ``conv(x [num_nodes, d_in], h)`` → ``[num_nodes, d_out]``.
+    """
+
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        self.theta = nn.Linear(d_in, d_out, bias=False)
+        self.bias = nn.Parameter(torch.zeros(d_out))
+        nn.init.xavier_uniform_(self.theta.weight)
+
+    def forward(self, x: Tensor, h: Hypergraph) -> Tensor:
+        return self.propagate(self.theta(x), h) + self.bias
+
+    def propagate(self, x: Tensor, h: Hypergraph) -> Tensor:
+        """``P x``: ``[num_nodes, d] → [num_nodes, d]``."""
+        raise NotImplementedError
+
+
+def check_count(name: str, value: int) -> int:
+    """``value`` if it is a positive integer."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+    return value
+
+
+def steps(d_in: int, width: int, d_out: int, layers: int) -> list[tuple[int, int]]:
+    """Channels (in, out) of each of ``layers`` layers, ``width`` between them."""
+    widths = [d_in, *[width] * (layers - 1), d_out]
+    return list(pairwise(widths))

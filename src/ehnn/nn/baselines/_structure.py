@@ -1,0 +1,104 @@
+"""What the node models derive from a hypergraph, each computed once and kept with what it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
+
+from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs, clique_expansion
+from ehnn.hypergraph.pairs import arange_like, pairs_from_coo
+
+_Value = TypeVar("_Value")
+
+
+def derived(owner: Any, make: Callable[..., _Value], *key: Hashable) -> _Value:
+    """``make(owner, *key)``, computed once for each instance ``owner`` and kept on it.
+
+    Like `functools.cached_property` this writes to the instance's dictionary, which a frozen dataclass
+    leaves open, so the value lives exactly as long as its owner. Values that depend on the incidences
+    alone are kept on ``h.incidence``, which ``h.replace(x=…)`` shares; others on ``h``.
+    """
+    kept = owner.__dict__.setdefault("_derived", {})
+    if (make, key) not in kept:
+        with _plain_tensors():
+            kept[make, key] = make(owner, *key)
+    return kept[make, key]
+
+
+@contextmanager
+def _plain_tensors() -> Iterator[None]:
+    """Tensors made here may be kept: they belong to no transform and can be saved for a backward pass.
+
+    The first call of a model may well be inside ``vmap(grad(…))`` or ``inference_mode``, whose tensors must
+    not outlive them.
+    """
+    with temporarily_clear_interpreter_stack(), torch.inference_mode(False), torch.no_grad():
+        yield
+
+
+def members_of(h: Hypergraph) -> Pairs:
+    """``Pairs`` of hyperedges × nodes: sums over it take nodes to hyperedges."""
+    return h.incidence
+
+
+def stars_of(h: Hypergraph) -> Pairs:
+    """``Pairs`` of nodes × hyperedges: sums over it take hyperedges to nodes."""
+    return derived(h.incidence, Pairs.transpose)
+
+
+def clique_with_loops(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Pairs:
+    """``Pairs`` of nodes × nodes that share a hyperedge, and every node with itself."""
+    return derived(h.incidence, _clique_with_loops, max_pairs)
+
+
+def _clique_with_loops(incidence: Pairs, max_pairs: int) -> Pairs:
+    n = incidence.num_cols
+    row, col = clique_expansion(Hypergraph(incidence), max_pairs).index
+    loops = torch.arange(n, device=row.device)
+    return pairs_from_coo(torch.cat([row, loops]), torch.cat([col, loops]), n, n)[0]
+
+
+def node_pool(h: Hypergraph) -> Pairs:
+    """``Pairs`` of batch members × nodes."""
+    return derived(h, _node_pool)
+
+
+def _node_pool(h: Hypergraph) -> Pairs:
+    return pairs_from_coo(h.node_batch, arange_like(h.node_batch), h.num_members, h.num_nodes)[0]
+
+
+def orders_of(h: Hypergraph, x: Tensor) -> Tensor:
+    """``[num_edges]`` orders as numbers of the kind of ``x``."""
+    return derived(h.incidence, _lengths, x.dtype)
+
+
+def degrees_of(h: Hypergraph, x: Tensor) -> Tensor:
+    """``[num_nodes]`` degrees as numbers of the kind of ``x``."""
+    return derived(h.incidence, _t_lengths, x.dtype)
+
+
+def _lengths(incidence: Pairs, dtype: torch.dtype) -> Tensor:
+    return incidence.lengths.to(dtype)
+
+
+def _t_lengths(incidence: Pairs, dtype: torch.dtype) -> Tensor:
+    return incidence.t_lengths.to(dtype)
+
+
+def power(t: Tensor, exponent: float) -> Tensor:
+    """``t ** exponent`` where t is positive, 0 elsewhere: nothing divides by a degree of 0.
+
+    Differentiable without NaN: the masked entries never meet the power.
+    """
+    positive = t > 0
+    return torch.where(positive, torch.where(positive, t, 1.0).pow(exponent), 0.0)
+
+
+def scale(weights: Tensor, x: Tensor) -> Tensor:
+    """``diag(weights [rows]) x [rows, …]``."""
+    return weights.reshape(-1, *[1] * (x.dim() - 1)) * x

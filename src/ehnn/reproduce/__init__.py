@@ -1,0 +1,1 @@
+"""The paper's tables, one file each."""

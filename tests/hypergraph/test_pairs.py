@@ -1,0 +1,63 @@
+import torch
+from hypothesis import given, settings
+
+from ehnn.hypergraph.pairs import pairs_from_sorted, pointer, repeat
+from ehnn.testing.strategies import hypergraphs
+
+QUICK = settings(max_examples=40, deadline=None)
+TENSORS = ("ptr", "index", "t_ptr", "t_index", "t_perm")
+
+
+def same(a, b):
+    return (a.num_rows, a.num_cols) == (b.num_rows, b.num_cols) and all(
+        torch.equal(getattr(a, name), getattr(b, name)) for name in TENSORS
+    )
+
+
+@given(hypergraphs())
+@QUICK
+def test_transposing_twice_gives_the_same(h):
+    assert same(h.incidence.transpose().transpose(), h.incidence)
+
+
+@given(hypergraphs())
+@QUICK
+def test_the_transpose_is_what_sorting_gives(h):
+    p, t = h.incidence, h.incidence.transpose()
+    assert same(t, pairs_from_sorted(p.t_ptr, p.t_index, p.num_rows))
+    assert torch.equal(t.lengths, p.t_lengths)
+    assert torch.equal(t.rows, p.index[p.t_perm])
+    assert torch.equal(p.rows[p.t_perm], p.t_index)
+
+
+@given(hypergraphs())
+@QUICK
+def test_the_sorted_transpose_without_scipy_agrees(h):
+    p = h.incidence
+    values, perm = torch.sort(p.index, stable=True)
+    assert torch.equal(p.t_perm, perm)
+    assert torch.equal(p.t_ptr, pointer(values, p.num_cols))
+    assert torch.equal(p.t_index, p.rows[perm])
+
+
+def test_everything_is_int64():
+    from ehnn import Hypergraph
+
+    for edges in ([[0, 1], [1]], [], [[]]):
+        p = Hypergraph.from_edges(edges).incidence
+        assert {getattr(p, name).dtype for name in TENSORS} == {torch.int64}
+
+
+def test_pointer_and_repeat():
+    assert pointer(torch.tensor([0, 0, 2]), 4).tolist() == [0, 2, 2, 3, 3]
+    assert pointer(torch.zeros(0, dtype=torch.int64), 0).tolist() == [0]
+    assert repeat(torch.tensor([2, 0, 1]), 3).tolist() == [0, 0, 2]
+
+
+def test_moving_keeps_everything():
+    from ehnn import Hypergraph
+
+    p = Hypergraph.from_edges([[0, 1], [1]]).incidence
+    moved = p.to("meta")
+    assert (moved.num_rows, moved.num_cols, len(moved)) == (2, 2, 3)
+    assert all(getattr(moved, name).device.type == "meta" for name in TENSORS)

@@ -1,0 +1,114 @@
+import csv
+import json
+import math
+
+import pytest
+
+from ehnn import results
+from ehnn.results import KEYS, provenance, read_rows, write_rows
+
+
+def row(**changes):
+    base = {
+        "setting": "a", "model": "m", "selection": "none", "metric": "s", "mean": 1.5, "std": 0.5, "runs": 3,
+        "paper": None, "command": "python x.py", "commit": "abc", "hardware": "cpu", "date": "2025-01-01",
+    }  # fmt: skip
+    return base | changes
+
+
+def test_json_and_csv_hold_the_same_rows(tmp_path):
+    path = write_rows("demo", [row(setting="a, b"), row(setting="ü", std=None, paper=97)], tmp_path / "new")
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    assert [list(r) for r in rows] == [list(KEYS)] * 2
+    assert rows[0]["experiment"] == "demo"
+    assert rows[1]["setting"] == "ü"
+    with open(path.with_suffix(".csv"), encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    assert table == [{k: "" if v is None else str(v) for k, v in r.items()} for r in rows]
+
+
+def test_a_rerun_replaces_only_its_rows_and_keeps_their_places(tmp_path):
+    write_rows("demo", [row(setting=s) for s in "abc"], tmp_path)
+    write_rows("demo", [row(setting="b", mean=2.0), row(setting="d")], tmp_path)
+    rows = read_rows("demo", tmp_path)
+    assert [(r["setting"], r["mean"]) for r in rows] == [("a", 1.5), ("b", 2.0), ("c", 1.5), ("d", 1.5)]
+
+
+@pytest.mark.parametrize("key", ["setting", "model", "selection", "metric"])
+def test_rows_that_differ_in_identity_live_side_by_side(tmp_path, key):
+    write_rows("demo", [row()], tmp_path)
+    write_rows("demo", [row(**{key: "validation"})], tmp_path)
+    assert len(read_rows("demo", tmp_path)) == 2
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (row(extra=1), "missing or unknown: \\['extra'\\]"),
+        ({k: v for k, v in row().items() if k != "commit"}, "missing or unknown: \\['commit'\\]"),
+        (row(experiment="other"), "experiment must be 'demo' in every row, got 'other'"),
+        (row(selection="best"), "selection must be one of .* got 'best'"),
+        (row(mean=math.nan), "mean must be a finite number, got nan"),
+        (row(mean=None), "mean must be a finite number, got None"),
+        (row(mean="1"), "mean must be a finite number, got '1'"),
+        (row(std=math.inf), "std must be a finite number, got inf"),
+        (row(runs=0), "runs must be a count of at least 1, got 0"),
+        (row(runs=2.0), "runs must be a count"),
+    ],
+)
+def test_a_bad_row_is_refused_and_nothing_is_lost(tmp_path, bad, message):
+    path = write_rows("demo", [row()], tmp_path)
+    before = path.read_bytes()
+    with pytest.raises(ValueError, match=message):
+        write_rows("demo", [row(setting="new"), bad], tmp_path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../up"])
+def test_the_experiment_is_a_plain_name(tmp_path, name):
+    with pytest.raises(ValueError, match="plain file name"):
+        write_rows(name, [row()], tmp_path)
+
+
+@pytest.mark.parametrize(("text", "message"), [("{", "is not JSON"), ("{}", "list of rows"), ("[1]", "keys")])
+def test_a_broken_table_is_not_overwritten(tmp_path, text, message):
+    (tmp_path / "demo.json").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        write_rows("demo", [row()], tmp_path)
+    assert (tmp_path / "demo.json").read_text() == text
+
+
+def test_no_rows_yet(tmp_path):
+    assert read_rows("demo", tmp_path) == []
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+    path = write_rows("demo", [row()], tmp_path)
+    before = path.read_bytes()
+    monkeypatch.setattr(results.os, "replace", _fail)
+    with pytest.raises(OSError, match="disk"):
+        write_rows("demo", [row(mean=9.0)], tmp_path)
+    assert path.read_bytes() == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["demo.csv", "demo.json"]
+
+
+def _fail(*_):
+    raise OSError("disk")
+
+
+def test_provenance_names_the_machine_by_its_parts_only():
+    found = provenance("python benchmarks/build.py")
+    assert set(found) == {"command", "commit", "hardware", "date"}
+    assert found["command"] == "python benchmarks/build.py"
+    assert "cores" in found["hardware"]
+    assert "/" not in found["hardware"]
+    import platform
+
+    assert not platform.node() or platform.node() not in found["hardware"]
+    write_like = row(**found)
+    assert set(write_like) | {"experiment"} == set(KEYS)
+
+
+def test_commit_is_unknown_outside_a_source_tree(monkeypatch):
+    monkeypatch.setattr(results, "_git", lambda *_: None)
+    assert results.commit() == "unknown"
