@@ -12,16 +12,26 @@ from torch import Tensor, nn
 import ehnn
 from ehnn import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer, Readout, Stack, pairs_path
-from ehnn.nn.baselines import AllDeepSets, AllSetTransformer
+from ehnn.nn.baselines import (
+    CEGAT,
+    CEGCN,
+    HAN,
+    HCHA,
+    HGNN,
+    HNHN,
+    MLP,
+    AllDeepSets,
+    AllSetTransformer,
+    HyperGCN,
+    UniGCNII,
+)
 from ehnn.testing import random_hypergraph
 
 Factory = Callable[[int, int], nn.Module]
-D_IN, D_OUT = 5, 8
+D_IN, D_OUT = 10, 16
 
 LAYERS: dict[str, Factory] = {
-    "linear-lookup": partial(
-        EHNNLinear, weights="lookup", source_orders=range(8), target_orders=range(8)
-    ),
+    "linear-lookup": partial(EHNNLinear, weights="lookup", source_orders=range(8), target_orders=range(8)),
     "linear-hypernetwork": EHNNLinear,
     "linear-hypernetwork-mean-local": partial(EHNNLinear, aggregation="mean", global_interaction=False),
     "mlp": EHNNMLP,
@@ -50,9 +60,23 @@ READOUTS: dict[str, Factory] = {
 MODELS: dict[str, Factory] = {
     "stack-mlp": partial(Stack, layer=EHNNMLP, width=8, classifier=(6,)),
     "stack-transformer": partial(Stack, layer=EHNNTransformer, width=8, path=pairs_path(2, "edges")),
-    "stack-deep": partial(Stack, layer=EHNNMLP, width=8, path=("nodes", *["edges"] * 3, "nodes"), residual=True),
+    "stack-deep": partial(
+        Stack, layer=EHNNMLP, width=8, path=("nodes", *["edges"] * 3, "nodes"), residual=True
+    ),
+    "mlp-nodes": MLP,
+    "cegcn": CEGCN,
+    "cegat": CEGAT,
+    "hnhn": HNHN,
+    "hgnn": HGNN,
+    "hcha": HCHA,
+    "hypergcn": HyperGCN,
+    "unigcnii": UniGCNII,
+    "han": HAN,
 }
 """Models from nodes to nodes: name -> factory(d_in, d_out)."""
+
+NOT_UNDER_AUTOCAST = {"cegat", "han"}
+"""Models whose attention mixes float32 logits with bfloat16 features; take a name out once it is mended."""
 
 COMPILED = (
     "linear-hypernetwork",
@@ -94,7 +118,9 @@ def dressed(h: Hypergraph, dtype: torch.dtype = torch.float32, seed: int = 0) ->
     return h.replace(x=x, edge_x=edge_x)
 
 
-def hypergraph(seed: int = 0, nodes: int = 11, edges: int = 7, dtype: torch.dtype = torch.float32) -> Hypergraph:
+def hypergraph(
+    seed: int = 0, nodes: int = 11, edges: int = 7, dtype: torch.dtype = torch.float32
+) -> Hypergraph:
     """A random hypergraph with features, orders 1 to 6, an empty hyperedge and an isolated node."""
     base = random_hypergraph(nodes, edges, (1, 6), seed=seed).edges()
     return dressed(Hypergraph.from_edges([*base, [], base[0]], num_nodes=nodes + 1), dtype, seed)

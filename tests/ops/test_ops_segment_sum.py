@@ -146,5 +146,5 @@ def test_spread_reads_one_row_each():
 
 @pytest.mark.parametrize("op", [segment_sum, segment_mean])
 def test_wrong_number_of_rows(op):
-    with pytest.raises(ValueError, match="x must have 8 rows.*got 7"):
+    with pytest.raises(ValueError, match=r"x must have 8 rows.*got 7"):
         op(torch.ones(7, 2), PATTERNS["odd"])

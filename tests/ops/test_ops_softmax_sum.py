@@ -63,7 +63,9 @@ def test_half_precision_does_not_underflow():
     pairs = PATTERNS["odd"]
     x, s = inputs(pairs, 8.0)
     y = segment_softmax_sum(x.half(), s.half(), pairs)
-    torch.testing.assert_close(y.float(), reference_softmax_sum(x, s.half().float(), pairs), atol=1e-2, rtol=1e-2)
+    torch.testing.assert_close(
+        y.float(), reference_softmax_sum(x, s.half().float(), pairs), atol=1e-2, rtol=1e-2
+    )
 
 
 @pytest.mark.parametrize("backend", ["cpu", "reference"])
@@ -180,5 +182,5 @@ def test_bad_input():
         segment_softmax_sum(x[:7], s[:7], pairs)
     with pytest.raises(ValueError, match=r"logits \[8, heads\], got \[8, 2, 3\] and \[8, 1\]"):
         segment_softmax_sum(x, s[:, :1], pairs)
-    with pytest.raises(ValueError, match="one dtype, got torch.float32 and torch.float64"):
+    with pytest.raises(ValueError, match=r"one dtype, got torch\.float32 and torch\.float64"):
         segment_softmax_sum(x, s.double(), pairs)

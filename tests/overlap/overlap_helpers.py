@@ -44,9 +44,7 @@ def family_sets(h: Hypergraph, family: object) -> list[set[int]]:
 
 def brute_pairs(sources: list[set[int]], targets: list[set[int]]) -> list[tuple[int, int, int]]:
     """(target, 𝓘, source) of every pair that meets, sorted."""
-    return sorted(
-        (j, len(s & t), i) for j, t in enumerate(targets) for i, s in enumerate(sources) if s & t
-    )
+    return sorted((j, len(s & t), i) for j, t in enumerate(targets) for i, s in enumerate(sources) if s & t)
 
 
 def found_pairs(o: Overlap) -> list[tuple[int, int, int]]:

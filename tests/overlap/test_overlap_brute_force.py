@@ -45,7 +45,7 @@ def check_groups(o, sources, targets):
 
 def check_views(o):
     """merged, slots and triplets hold the same pairs as the groups."""
-    target, source, size = o.pairs()
+    target, source, _ = o.pairs()
     any_overlap = torch.zeros(o.num_targets, o.num_sources, dtype=torch.int64)
     any_overlap[target, source] = 1
     assert torch.equal(dense(o.merged), any_overlap)

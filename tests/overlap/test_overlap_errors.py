@@ -46,7 +46,9 @@ def test_candidate_in_two_members():
 
 
 def test_empty_candidates_of_a_batch_come_as_a_batch():
-    candidates = ehnn.batch([Hypergraph.from_edges([[]], num_nodes=4), Hypergraph.from_edges([[0]], num_nodes=4)])
+    candidates = ehnn.batch(
+        [Hypergraph.from_edges([[]], num_nodes=4), Hypergraph.from_edges([[0]], num_nodes=4)]
+    )
     o = overlap(ehnn.batch([H, H]), "nodes", candidates)
     assert o.target_batch.tolist() == [0, 1]
     assert found_pairs(o) == [(1, 1, 4)]
@@ -96,7 +98,11 @@ def test_to_device_keeps_everything(name):
     there = o.to("meta")
     assert there.local.ptr.device.type == "meta"
     assert there.source_orders.index.device.type == there.target_batch.device.type == "meta"
-    assert (there.num_groups, there.num_pairs, there.num_members) == (o.num_groups, o.num_pairs, o.num_members)
+    assert (there.num_groups, there.num_pairs, there.num_members) == (
+        o.num_groups,
+        o.num_pairs,
+        o.num_members,
+    )
     assert (there.gather is None, there.pool is None) == (o.gather is None, o.pool is None)
     again = o.to("cpu")
     assert found_pairs(again) == found_pairs(o)

@@ -24,8 +24,8 @@ class EHNNLinear(Layer):
     r"""The maximally expressive equivariant linear layer for hypergraphs (Kim et al., ECCV 2022, Eq. 6).
 
     .. math::
-        y_j = \sum_{k} \sum_{\mathcal I \ge 1} \sum_{i : |i \cap j| = \mathcal I} x_i\, \mathcal W(k, l, \mathcal I)
-        + \sum_k \sum_i x_i\, \mathcal W(k, l, 0) + \mathcal B(l)
+        y_j = \sum_{k} \sum_{\mathcal I \ge 1} \sum_{i : |i \cap j| = \mathcal I}
+        x_i\, \mathcal W(k, l, \mathcal I) + \sum_k \sum_i x_i\, \mathcal W(k, l, 0) + \mathcal B(l)
 
     Here i runs over *hyperedges*. Eq. 6 runs over multi-indices, where a hyperedge of order k occurs
     k! times; that factor is part of our matrices: ``weight(k, l, i)`` = k! · 𝓦(k, l, 𝓘) of the paper.
@@ -142,4 +142,4 @@ class EHNNLinear(Layer):
 
 def _recomputed(fn: Callable[..., Tensor], again: bool, *args: Tensor) -> Tensor:
     """``fn(*args)``; with ``again`` its intermediates are made again in the backward pass, not kept."""
-    return checkpoint(fn, *args, use_reentrant=False) if again else fn(*args)  # type: ignore[no-any-return]
+    return checkpoint(fn, *args, use_reentrant=False) if again else fn(*args)

@@ -28,6 +28,8 @@ class EHNNMLP(Layer):
         global_interaction: False drops 𝓘 = 0 (the ablation "w/o global").
         order_embedding: False hides k, l and 𝓘 from φ and drops 𝓑 (the ablation "w/o order").
         aggregation: ``"mean"`` as the authors ran it, or ``"sum"`` as the paper writes it.
+        scale: a fixed factor on sums and means. The paper's is 1; 1/32 keeps sums over tens of sources
+            near unit size, so that networks without normalisation train.
         order_encoding: ``"sinusoidal"`` as in the paper, or ``"number"``; see `OrderEncoding`.
         norm: LayerNorm in φ.
         dropout: inside φ.
@@ -48,13 +50,14 @@ class EHNNMLP(Layer):
         global_interaction: bool = True,
         order_embedding: bool = True,
         aggregation: str = "mean",
+        scale: float = 1.0,
         order_encoding: str = "sinusoidal",
         norm: bool = True,
         dropout: float = 0.0,
     ) -> None:
         super().__init__(d_in, d_out)
         self.aggregation = check_choice("aggregation", aggregation, AGGREGATIONS)
-        self.global_interaction = global_interaction
+        self.global_interaction, self.scale = global_interaction, scale
         code = OrderEncoding(order_encoding if order_embedding else None, d_out)
         self.phi1 = Phi(d_in, d_out, code, dropout=dropout, norm=norm)
         self.phi2 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
@@ -65,12 +68,15 @@ class EHNNMLP(Layer):
         self.check(x, overlap)
         x = self.phi1(x, overlap.source_orders)
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
-        y = to_targets(self.phi2(reduce(x, overlap.local), overlap.sizes), overlap)
+        y = to_targets(self.phi2(self.scale * reduce(x, overlap.local), overlap.sizes), overlap)
         if self.global_interaction:
-            everything = self.phi2(pool(x, overlap, self.aggregation), members_as(0, overlap))
+            total = self.scale * pool(x, overlap, self.aggregation)
+            everything = self.phi2(total, members_as(0, overlap))
             y = y + members_to_targets(everything, overlap)
         y = self.phi3(y, overlap.target_orders)
         return y if self.bias is None else y + self.bias(overlap.target_orders)
 
     def extra_repr(self) -> str:
-        return f"{self.d_in}, {self.d_out}, aggregation={self.aggregation!r}, global={self.global_interaction}"
+        return (
+            f"{self.d_in}, {self.d_out}, aggregation={self.aggregation!r}, global={self.global_interaction}"
+        )

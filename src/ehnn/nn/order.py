@@ -23,6 +23,8 @@ class OrderEncoding(nn.Module):
     [[0.20000000298023224], [500.0]]
     """
 
+    rates: Tensor
+
     def __init__(self, kind: str | None, dim: int) -> None:
         super().__init__()
         if kind is not None and kind not in ORDER_ENCODINGS:
@@ -44,13 +46,12 @@ class OrderEncoding(nn.Module):
 
     def forward(self, orders: Tensor) -> Tensor:
         """``[distinct]`` integers → ``[distinct, dim]``."""
-        rates: Tensor = self.rates  # type: ignore[assignment]
-        value = orders.to(rates.dtype).unsqueeze(1)
+        value = orders.to(self.rates.dtype).unsqueeze(1)
         if self.kind is None:
             return value[:, :0]
         if self.kind == "number":
             return value / 10  # of the size of other inputs for common orders
-        angle = value * rates
+        angle = value * self.rates
         return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, : self.dim]
 
     def extra_repr(self) -> str:

@@ -72,5 +72,5 @@ class OrderBias(nn.Module):
 
     def table(self, orders: Tensor) -> Tensor:
         """``[distinct] → [distinct, d_out]``."""
-        code = self.encoding(orders).to(self.net[0].weight.dtype)  # type: ignore[arg-type]
+        code = self.encoding(orders).to(self.net[0].weight.dtype)
         return self.net(code)

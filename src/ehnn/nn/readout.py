@@ -31,8 +31,8 @@ class Readout(Layer):
     def __init__(self, d_in: int, d_out: int, *, kind: str = "sum", heads: int = 1) -> None:
         super().__init__(d_in, d_out)
         self.kind, self.heads = check_choice("kind", kind, READOUTS), heads
-        if d_in % heads:
-            raise ValueError(f"heads must divide d_in={d_in}, got {heads}")
+        if not isinstance(heads, int) or heads < 1 or d_in % heads:
+            raise ValueError(f"heads must divide d_in={d_in}, got {heads!r}")
         self.logit = nn.Linear(d_in, heads) if kind == "attention" else None
         self.out = nn.Linear(d_in, d_out)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from torch import Tensor, nn
 
@@ -75,6 +76,6 @@ def pairs_path(pairs: int, middle: str = "all") -> tuple[str, ...]:
 
 def _mlp(widths: Sequence[int], dropout: float) -> nn.Sequential:
     parts: list[nn.Module] = []
-    for a, b in zip(widths, widths[1:], strict=False):
+    for a, b in pairwise(widths):
         parts += [nn.Linear(a, b), nn.ReLU(), Dropout(dropout)]
     return nn.Sequential(*parts[:-2])

@@ -11,9 +11,11 @@ from ehnn.ops import segment_softmax_sum, segment_sum
 from ehnn.overlap import Overlap
 
 from .dropout import Dropout
-from .layer import Layer, members_as, members_to_targets, to_targets
+from .layer import Layer, check_choice, members_as, members_to_targets, pool, to_targets
 from .order import OrderEncoding
 from .phi import OrderBias, Phi
+
+ATTENTIONS = ("softmax", "sigmoid")
 
 
 class EHNNTransformer(Layer):
@@ -26,12 +28,15 @@ class EHNNTransformer(Layer):
 
     with :math:`\alpha^{h, \mathcal I}_{ij} = \mathrm{softmax}_i\,
     \mathcal Q(\mathcal I)_h \cdot \mathcal K(\mathcal I, \phi_1(k, x_i))_h / \sqrt{d_H}` over the sources
-    i with :math:`|i \cap j| = \mathcal I` (over all sources of the member for 𝓘 = 0). 𝓠 is an MLP on
+    i with :math:`|i \cap j| = \mathcal I` (over all sources of the member for 𝓘 = 0). With
+    ``attention="sigmoid"`` the activation σ of Eq. 11 is a sigmoid instead of a softmax: each source is
+    weighed by itself, so sums keep their counts. 𝓠 is an MLP on
     the encoding of 𝓘; 𝓚 is linear, one map for 𝓘 = 0 and one for 𝓘 ≥ 1.
 
     Args:
         d_in, d_out: widths; ``heads`` must divide ``d_out``.
         heads: attention heads H.
+        attention: σ in Eq. 11, ``"softmax"`` or ``"sigmoid"``.
         global_interaction, order_embedding, order_encoding, norm, dropout: as in `EHNNMLP`.
         local_dropout, global_dropout: on the attention output for 𝓘 ≥ 1 and 𝓘 = 0.
 
@@ -44,6 +49,7 @@ class EHNNTransformer(Layer):
         d_out: int,
         *,
         heads: int = 4,
+        attention: str = "softmax",
         global_interaction: bool = True,
         order_embedding: bool = True,
         order_encoding: str = "sinusoidal",
@@ -56,6 +62,7 @@ class EHNNTransformer(Layer):
         if not isinstance(heads, int) or heads < 1 or d_out % heads:
             raise ValueError(f"heads must divide d_out={d_out}, got {heads!r}")
         self.heads, self.global_interaction = heads, global_interaction
+        self.attention = check_choice("attention", attention, ATTENTIONS)
         code = OrderEncoding(order_encoding if order_embedding else None, d_out)
         self.phi1 = Phi(d_in, d_out, code, dropout=dropout, norm=norm)
         self.phi2 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
@@ -100,18 +107,27 @@ class EHNNTransformer(Layer):
             place = slots.source.index * logits.shape[1] + slots.sizes.index
             logits = logits.flatten(0, 1).index_select(0, place)
             value = segment_sum(value, slots.source)
+        if self.attention == "sigmoid":
+            return segment_sum(_gated(value, logits), slots.local).flatten(1)
         return segment_softmax_sum(value, logits.to(value.dtype), slots.local).flatten(1)
 
     def _global(self, x: Tensor, value: Tensor, overlap: Overlap) -> Tensor:
         """``[num_members, d_out]``: attention over all sources of a member."""
         assert self.key_global is not None
         logits = self._logits(self.key_global(x), overlap.target_batch.new_zeros(1))[:, 0].to(value.dtype)
+        if self.attention == "sigmoid":
+            return pool(_gated(value, logits).flatten(1), overlap, "sum")
         if overlap.pool is None:
             return torch.einsum("sh,shc->hc", logits.softmax(0), value).reshape(1, self.d_out)
         return segment_softmax_sum(value, logits, overlap.pool).flatten(1)
 
     def extra_repr(self) -> str:
         return f"{self.d_in}, {self.d_out}, heads={self.heads}, global={self.global_interaction}"
+
+
+def _gated(value: Tensor, logits: Tensor) -> Tensor:
+    """``[rows, heads, c]`` values weighed by the sigmoid of ``[rows, heads]`` logits."""
+    return logits.sigmoid().unsqueeze(-1).to(value.dtype) * value
 
 
 class _Query(nn.Module):
@@ -123,7 +139,7 @@ class _Query(nn.Module):
         self.net = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
 
     def forward(self, sizes: Tensor) -> Tensor:
-        return self.net(self.encoding(sizes).to(self.net[0].weight.dtype))  # type: ignore[arg-type]
+        return self.net(self.encoding(sizes).to(self.net[0].weight.dtype))
 
 
 class FeedForward(nn.Module):

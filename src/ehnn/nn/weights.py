@@ -56,7 +56,7 @@ class LookupWeights(nn.Module):
 
 
 class HyperWeights(nn.Module):
-    """An MLP that makes the matrix of any (k, l, 𝓘) and the bias of any l; its size does not depend on them."""
+    """An MLP that makes the matrix of any (k, l, 𝓘) and the bias of any l; its size depends on neither."""
 
     def __init__(self, d_in: int, d_out: int, encoding: OrderEncoding, hidden: int) -> None:
         super().__init__()
@@ -77,12 +77,12 @@ class HyperWeights(nn.Module):
     def forward(self, triplets: Tensor) -> Tensor:
         """``[n, 3]`` (k, l, 𝓘) → ``[n, d_in, d_out]``."""
         dtype = self.bias_net[0].weight.dtype
-        code = self.encoding(triplets.reshape(-1)).to(dtype).reshape(-1, 3 * self.encoding.dim)  # type: ignore[arg-type]
+        code = self.encoding(triplets.reshape(-1)).to(dtype).reshape(-1, 3 * self.encoding.dim)
         return self.net(code).reshape(triplets.shape[0], *self.shape)
 
     def bias(self, orders: Tensor) -> Tensor:
         """``[n]`` orders l → ``[n, d_out]``."""
-        return self.bias_net(self.encoding(orders).to(self.bias_net[0].weight.dtype))  # type: ignore[arg-type]
+        return self.bias_net(self.encoding(orders).to(self.bias_net[0].weight.dtype))
 
     def check(self, source_orders: Iterable[int], target_orders: Iterable[int]) -> None:
         """Any order will do."""

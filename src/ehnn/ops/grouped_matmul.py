@@ -17,7 +17,8 @@ def grouped_matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
     """
     if weight.shape[0] != ptr.shape[0] - 1 or x.shape[1] != weight.shape[1]:
         raise ValueError(
-            f"x {list(x.shape)}, weight {list(weight.shape)} and {ptr.shape[0] - 1} groups do not fit together"
+            f"x {list(x.shape)}, weight {list(weight.shape)} and {ptr.shape[0] - 1} groups "
+            "do not fit together"
         )
     if torch.is_autocast_enabled(x.device.type) and x.dtype != torch.float64:
         dtype = torch.get_autocast_dtype(x.device.type)
@@ -37,7 +38,7 @@ class _GroupedMatmul(torch.autograd.Function):
         ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, ptr = ctx.saved_tensors
         dx = _GroupedMatmul.apply(grad, weight.mT, ptr) if ctx.needs_input_grad[0] else None
         dw = _GroupedOuter.apply(x, grad, ptr) if ctx.needs_input_grad[1] else None
@@ -60,7 +61,7 @@ class _GroupedOuter(torch.autograd.Function):
         ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, y, ptr = ctx.saved_tensors
         return _GroupedMatmul.apply(y, grad.mT, ptr), _GroupedMatmul.apply(x, grad, ptr), None
 
@@ -117,7 +118,7 @@ def _by_length(ptr: Tensor) -> list[tuple[Tensor, Tensor]]:
     """(groups ``[g]``, their rows ``[g, length]``) for each distinct length above 0."""
     if ptr not in _PLANS:
         _PLANS[ptr] = _make_plan(ptr)
-    return _PLANS[ptr]  # type: ignore[no-any-return]
+    return _PLANS[ptr]
 
 
 def _make_plan(ptr: Tensor) -> list[tuple[Tensor, Tensor]]:

@@ -51,7 +51,7 @@ def segment_mean(x: Tensor, pairs: Pairs) -> Tensor:
 
 
 def spread(table: Tensor, pairs: Pairs) -> Tensor:
-    """``[num_cols, …] → [num_rows, …]``: the row of ``table`` for each row of a selection (one column a row)."""
+    """``[num_cols, …] → [num_rows, …]``: the row of ``table`` for each row of a selection."""
     if pairs.num_cols == 1:
         return table.expand(pairs.num_rows, *table.shape[1:])
     return segment_sum(table, pairs)
@@ -72,7 +72,7 @@ class _SegmentSum(torch.autograd.Function):
         ctx.save_for_backward(*inputs[1:])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, columns = ctx.saved_tensors[:4], ctx.saved_tensors[4:]
         return _SegmentSum.apply(grad, *columns, *rows), *[None] * 8
 

@@ -75,7 +75,7 @@ class _SoftmaxSum(torch.autograd.Function):
         ctx.save_for_backward(*inputs[:2], *output, *inputs[6:])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, ...]:
         return *_SoftmaxSumBackward.apply(grad, *ctx.saved_tensors), *[None] * 8
 
     @staticmethod

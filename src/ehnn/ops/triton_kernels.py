@@ -33,7 +33,9 @@ def _sum_kernel(
         place = p + tl.arange(0, BLOCK_P)
         live = place < end
         c = tl.load(index + place, mask=live, other=0) if HAS_INDEX else place
-        acc += tl.load(x + c[:, None] * d + cols[None, :], mask=live[:, None] & in_d[None, :], other=0).to(ACC)
+        acc += tl.load(x + c[:, None] * d + cols[None, :], mask=live[:, None] & in_d[None, :], other=0).to(
+            ACC
+        )
     tl.store(y + row * d + cols, tl.sum(acc, 0).to(y.dtype.element_ty), mask=in_d)
 
 
@@ -165,7 +167,7 @@ def _launch_sum(x: Tensor, ptr: Tensor, index: Tensor | None, dtype: torch.dtype
 def softmax_sum(
     x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor, split: Split = None
 ) -> tuple[Tensor, Tensor]:
-    """``[cols, heads, c], [cols, heads] → [rows, heads, c]`` and the log-sum-exp ``[rows, heads]`` in float64."""
+    """``[cols, heads, c], [cols, heads] → [rows, heads, c]`` and ``[rows, heads]`` log-sum-exp in float64."""
     heads, channels = x.shape[1:]
     d, rows = heads * channels, ptr.shape[0] - 1
     wide = torch.promote_types(x.dtype, torch.float32)

@@ -12,7 +12,7 @@ from ehnn.hypergraph import FAMILIES, Hypergraph, Pairs
 from ehnn.hypergraph.pairs import pairs_from_sorted
 
 Family = str | Hypergraph | Sequence[Iterable[int]]
-"""``"nodes"``, ``"edges"``, ``"all"``, ``"graph"``, a list of candidate hyperedges, or a Hypergraph over the same nodes."""
+"""``"nodes"``, ``"edges"``, ``"all"``, ``"graph"``, a list of hyperedges, or a Hypergraph (same nodes)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,9 @@ def resolve(h: Hypergraph, family: Family, role: str) -> FamilyRows:
             return FamilyRows(_nodes_then_edges(h), torch.cat([h.node_batch, h.edge_batch]))
         if family == "graph":
             return FamilyRows(_empty(h), torch.arange(h.num_members, device=h.device))
-        raise ValueError(f"{role} family must be one of {(*FAMILIES, 'graph')}, a list or a Hypergraph, got {family!r}")
+        raise ValueError(
+            f"{role} family must be one of {(*FAMILIES, 'graph')}, a list or a Hypergraph, got {family!r}"
+        )
     if not isinstance(family, Hypergraph):
         family = Hypergraph.from_edges(family, num_nodes=h.num_nodes)
     if family.num_nodes != h.num_nodes:

@@ -59,6 +59,4 @@ class Orders:
         return self.values[self.index]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Orders:
-        return Orders(
-            self.values.to(device, non_blocking=non_blocking), self.pairs.to(device, non_blocking)
-        )
+        return Orders(self.values.to(device, non_blocking=non_blocking), self.pairs.to(device, non_blocking))

@@ -118,9 +118,8 @@ class Overlap:
     def __repr__(self) -> str:
         sizes = self.sizes.values.tolist()
         shown = f"𝓘 {sizes[0]} to {sizes[-1]}" if sizes else "none"
-        return (
-            f"Overlap({self.num_sources} sources, {self.num_targets} targets, {self.num_pairs} pairs, {shown})"
-        )
+        counts = f"{self.num_sources} sources, {self.num_targets} targets, {self.num_pairs} pairs"
+        return f"Overlap({counts}, {shown})"
 
 
 def overlap(h: Hypergraph, source: Family, target: Family, max_pairs: int = MAX_PAIRS) -> Overlap:
@@ -168,9 +167,7 @@ def _unit_groups(pairs: Pairs) -> tuple[Pairs, Orders, Pairs | None]:
     target = met.nonzero().squeeze(1)
     number = met.cumsum(0) - 1
     ptr = torch.cat([pairs.ptr[target], pairs.ptr[-1:]])
-    local = dataclasses.replace(
-        pairs, num_rows=target.shape[0], ptr=ptr, t_index=number[pairs.t_index]
-    )
+    local = dataclasses.replace(pairs, num_rows=target.shape[0], ptr=ptr, t_index=number[pairs.t_index])
     return local, Orders.constant(1, local.num_rows, ptr.device), _gather(target, pairs.num_rows)
 
 

@@ -2,6 +2,7 @@
 
 from .config import TrainConfig
 from .loop import NotFiniteError, Result, Task, fit
+from .progress import Progress
 from .runs import Runs
 
-__all__ = ["NotFiniteError", "Result", "Runs", "Task", "TrainConfig", "fit"]
+__all__ = ["NotFiniteError", "Progress", "Result", "Runs", "Task", "TrainConfig", "fit"]

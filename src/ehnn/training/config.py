@@ -46,8 +46,14 @@ class TrainConfig:
         for name in ("epochs", "evaluate_every", "checkpoint_every"):
             if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
                 raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
-        if not self.lr > 0 or self.weight_decay < 0:
-            raise ValueError(f"lr must be above 0 and weight_decay not below, got {self.lr}, {self.weight_decay}")
+        if self.patience is not None and self.patience < 1:
+            raise ValueError(f"patience must be a positive integer or None, got {self.patience!r}")
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise ValueError(f"clip_norm must be above 0 or None, got {self.clip_norm!r}")
+        if not self.lr > 0 or not self.weight_decay >= 0:
+            raise ValueError(
+                f"lr must be above 0 and weight_decay not below, got {self.lr}, {self.weight_decay}"
+            )
         for name, choices in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")

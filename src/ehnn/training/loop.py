@@ -14,7 +14,8 @@ from torch import Tensor, nn
 from ehnn.hypergraph import Hypergraph
 from ehnn.io.atomic import atomic_write
 
-from .checkpoint import load_checkpoint, load_optimizer, optimizer_tensors, save_checkpoint
+from .board import Board
+from .checkpoint import NAME, load_checkpoint, load_optimizer, optimizer_tensors, save_checkpoint
 from .config import TrainConfig
 from .progress import Progress
 from .replay import Replayed
@@ -56,7 +57,7 @@ class Result:
     best_epoch: list[int] = field(default_factory=list)
 
     def selected(self, rule: str = "validation") -> list[float]:
-        """Test metric of each run: at its best validation epoch, or (``"test-best"``) the best of all epochs."""
+        """Test metric of each run: at its best validation epoch, or (``"test-best"``) the best of all."""
         tests = torch.tensor([row["test"] for row in self.history], dtype=torch.float64)
         if rule == "test-best":
             return tests.amax(0).tolist()
@@ -120,6 +121,7 @@ class _Trainer:
         self.epoch = self.last_gain = 0
         self.step = torch.zeros((), dtype=torch.int64, device=device)
         self._resume()
+        self.board = Board(self.directory, self.epoch)
 
     # ------------------------------------------------------------------ one epoch
 
@@ -161,21 +163,28 @@ class _Trainer:
         bad = (~loss.isfinite()).nonzero().flatten().tolist()
         if bad:
             seeds = [self.result.runs.seeds[i] for i in bad]
-            kept = "no checkpoint yet" if self.directory is None else f"last good checkpoint in {self.directory}"
             raise NotFiniteError(
-                f"the loss is not finite in epoch {self.epoch + 1} (seeds {seeds}); {kept}; "
+                f"the loss is not finite in epoch {self.epoch + 1} (seeds {seeds}); {self._kept()}; "
                 "lower lr or clip_norm"
             )
+
+    def _kept(self) -> str:
+        if self.directory is None or not (self.directory / NAME).exists():
+            return "no checkpoint yet"
+        return f"last good checkpoint in {self.directory}"
 
     @torch.no_grad()
     def _evaluate(self, loss: Tensor) -> dict[str, float]:
         metrics = self.task.evaluate(self._predict)
-        row = {"epoch": self.epoch, "loss": loss.tolist()} | {k: v.tolist() for k, v in metrics.items()}
+        row: dict[str, Any] = {"epoch": self.epoch, "loss": loss.tolist()} | {
+            k: v.tolist() for k, v in metrics.items()
+        }
         self.result.history.append(row)
         if self.directory is not None:
             self.directory.mkdir(parents=True, exist_ok=True)
             with (self.directory / "metrics.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
+            self.board.write(row)
         for r, value in enumerate(row["valid"]):
             if value >= self.result.best_valid[r]:
                 self.last_gain = self.epoch if value > self.result.best_valid[r] else self.last_gain
@@ -202,6 +211,11 @@ class _Trainer:
     def _save(self) -> None:
         if self.directory is None:
             return
+        # The last step of an epoch can spoil the parameters after its loss was taken.
+        if not all(bool(p.isfinite().all()) for p in self.result.runs.parameters.values()):
+            raise NotFiniteError(
+                f"parameters are not finite after epoch {self.epoch}; {self._kept()}; lower lr"
+            )
         self.directory.mkdir(parents=True, exist_ok=True)
         tensors = {f"parameters.{k}": v for k, v in self.result.runs.parameters.items()}
         tensors |= {f"best.{k}": v for k, v in self.result.best.items()}
@@ -244,3 +258,7 @@ class _Trainer:
 
     def finish(self) -> None:
         self._save()
+        self.board.close()
+        for part in (self._train_step, self._predict):
+            if isinstance(part, Replayed):
+                part.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from importlib.util import find_spec
 from types import TracebackType
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -23,7 +24,7 @@ class Progress:
         self.label, self.total, self.first, self.quiet = label, total, done, quiet
         self._started = self._printed = time.monotonic()
         self._bar = None
-        if not quiet and sys.stderr.isatty():
+        if not quiet and sys.stderr.isatty() and find_spec("rich") is not None:
             self._bar = _bar(label, total, done)
 
     def __enter__(self) -> Progress:

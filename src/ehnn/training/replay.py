@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import NamedTuple
 
 import torch
@@ -46,7 +48,22 @@ class Replayed:
     def _record(self, h: Hypergraph) -> _Recorded:
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
-        with torch.cuda.graph(graph, pool=self._pool):
-            result = self.fn(h)
-            output = result.clone()
+        with _no_collection(), torch.cuda.graph(graph, pool=self._pool):
+            output = self.fn(h).clone()
         return _Recorded(h, graph, output)
+
+    def close(self) -> None:
+        """Free the recordings."""
+        self._recorded.clear()
+        self._seen.clear()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage collection inside: freeing an older graph would break a recording."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()

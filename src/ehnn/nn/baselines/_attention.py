@@ -44,7 +44,7 @@ def reference_additive_attention(
     logits = leaky_relu(target[rows] + source[pairs.index], slope)
     top = torch.full_like(target, -torch.inf)
     top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(logits), logits.detach(), "amax").detach()
-    weight = (logits - top[rows]).exp()
+    weight = (logits - top.index_select(0, rows)).exp()
     alpha = weight / torch.zeros_like(target).index_add(0, rows, weight)[rows]
     out = x.new_zeros(pairs.num_rows, *x.shape[1:])
     return out.index_add(0, rows, alpha.unsqueeze(-1) * x[pairs.index])
@@ -120,12 +120,12 @@ def _forward(
     y = x.new_empty(target.shape[0], *x.shape[1:])
     lse = torch.empty_like(target)
     for part in _heads_at_once(x.shape[1], index.shape[0]):
-        logits = leaky_relu(target[rows, part] + source[index, part], slope)
+        logits = leaky_relu(_rows(target, rows, part) + _rows(source, index, part), slope)
         top = torch.full_like(target[:, part], -torch.inf)
         top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(logits), logits, "amax")
-        weight = logits.sub_(top[rows]).exp_()
+        weight = logits.sub_(top.index_select(0, rows)).exp_()
         total = torch.zeros_like(top).index_add_(0, rows, weight)
-        y[:, part] = _weighted_sums(x[:, part], weight.div_(total[rows]), ptr, index)
+        y[:, part] = _weighted_sums(x[:, part], weight.div_(total.index_select(0, rows)), ptr, index)
         lse[:, part] = total.log() + top
     return y, lse
 
@@ -146,15 +146,20 @@ def _backward(
     inner = (grad * y).sum(-1)
     dx, ds, dt = torch.empty_like(x), torch.zeros_like(source), torch.zeros_like(target)
     for part in _heads_at_once(x.shape[1], t_index.shape[0]):
-        logits = target[t_index, part] + source[cols, part]
+        logits = _rows(target, t_index, part) + _rows(source, cols, part)
         positive = logits > 0
-        alpha = leaky_relu(logits, slope).sub_(lse[t_index, part]).exp_()
+        alpha = leaky_relu(logits, slope).sub_(_rows(lse, t_index, part)).exp_()
         dx[:, part] = _weighted_sums(grad[:, part], alpha, t_ptr, t_index)
-        through = _inner_products(grad[:, part], x[:, part], t_index, cols).sub_(inner[t_index, part])
+        through = _inner_products(grad[:, part], x[:, part], t_index, cols).sub_(_rows(inner, t_index, part))
         change = through.mul_(alpha).mul_(torch.where(positive, 1.0, slope))
         ds[:, part] = torch.zeros_like(ds[:, part]).index_add_(0, cols, change)
         dt[:, part] = torch.zeros_like(dt[:, part]).index_add_(0, t_index, change)
     return dx, ds, dt
+
+
+def _rows(t: Tensor, index: Tensor, part: slice) -> Tensor:
+    """``t[index, part]``; several times faster on a CPU."""
+    return t[:, part].index_select(0, index)
 
 
 def _weighted_sums(x: Tensor, weight: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
@@ -165,9 +170,11 @@ def _weighted_sums(x: Tensor, weight: Tensor, ptr: Tensor, index: Tensor) -> Ten
 
 def _inner_products(a: Tensor, b: Tensor, rows: Tensor, cols: Tensor) -> Tensor:
     """``[pairs, heads]`` of ``a[rows] · b[cols]`` over the channels, a bounded number of pairs at a time."""
-    size = max(_BUDGET // max(a[0].numel(), 1), 1)
+    # On a CPU a part that stays in the cache is twice as fast.
+    limit = min(_BUDGET, 2**20) if a.device.type == "cpu" else _BUDGET
+    size = max(limit // max(a[0].numel(), 1), 1)
     parts = [
-        torch.einsum("phc,phc->ph", a[i], b[j])
+        (a.index_select(0, i) * b.index_select(0, j)).sum(-1)
         for i, j in zip(rows.split(size), cols.split(size), strict=True)
     ]
     return torch.cat(parts)

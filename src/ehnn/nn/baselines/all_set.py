@@ -52,8 +52,8 @@ class AllSetTransformer(Layer):
 
     def __init__(self, d_in: int, d_out: int, *, heads: int = 4, dropout: float = 0.0) -> None:
         super().__init__(d_in, d_out)
-        if d_out % heads:
-            raise ValueError(f"heads must divide d_out={d_out}, got {heads}")
+        if not isinstance(heads, int) or heads < 1 or d_out % heads:
+            raise ValueError(f"heads must divide d_out={d_out}, got {heads!r}")
         self.heads = heads
         self.query = nn.Parameter(torch.empty(heads, d_out // heads))
         nn.init.xavier_uniform_(self.query)

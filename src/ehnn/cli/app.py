@@ -1,0 +1,36 @@
+"""The commands, by name."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import ehnn
+
+from .check import check
+from .data import data
+from .reproduce import reproduce
+from .train import train
+
+app = typer.Typer(
+    help="Learning on hypergraphs with every permutation-equivariant operation there is.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,  # the same plain text in a terminal, a pipe and a log
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.add_typer(data, name="data")
+app.command(short_help="Train a table of the paper; ours next to theirs.", no_args_is_help=True)(reproduce)
+app.command(short_help="Train one model with options of your own.", no_args_is_help=True)(train)
+app.command(short_help="Test that the installed layers are equivariant.")(check)
+
+
+@app.callback(invoke_without_command=True)
+def ehnn_options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"ehnn {ehnn.__version__}")
+        raise typer.Exit

@@ -1,0 +1,45 @@
+"""``ehnn data``: what datasets there are, and their files."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from ehnn import datasets
+
+from .errors import readable_errors
+from .show import show_table
+
+data = typer.Typer(help="Datasets: list, describe, download.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="A name of `ehnn data list`.")]
+
+
+@data.command("list")
+def list_all() -> None:
+    """The datasets by name, with their sizes."""
+    lines = []
+    for card in datasets.list_datasets():
+        s = card.statistics
+        counts = (s.nodes, s.hyperedges, s.incidences, s.features, s.classes)
+        lines.append((card.name, *("unknown" if n is None else str(n) for n in counts), card.title))
+    columns = ("name", "nodes", "hyperedges", "incidences", "features", "classes", "what")
+    show_table("Datasets", columns, lines)
+
+
+@data.command()
+def info(name: Name) -> None:
+    """The card of a dataset: source, licence, sizes, files."""
+    with readable_errors():
+        typer.echo(datasets.card(name).describe())
+
+
+@data.command()
+def fetch(
+    names: Annotated[list[str], typer.Argument(help="Names of `ehnn data list`.")],
+) -> None:
+    """Make sure that the files of datasets are on this machine; print their folders."""
+    with readable_errors(resume="Run the same command to go on."):
+        cards = [datasets.card(name) for name in names]  # a wrong name is told before a long download
+        for card in cards:
+            typer.echo(f"{card.name}: {datasets.fetch(card.name)}")

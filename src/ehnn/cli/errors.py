@@ -1,0 +1,60 @@
+"""Errors that a person can act on: one line, no traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
+
+import typer
+
+USAGE, FAILED, INTERRUPTED = 2, 1, 130
+
+
+def fail(message: str, code: int = USAGE) -> NoReturn:
+    """Say what is wrong and end with ``code``."""
+    typer.echo(f"Error: {message}", err=True)
+    raise typer.Exit(code)
+
+
+def choose(what: str, given: str, known: Iterable[str]) -> str:
+    """``given`` if it is known; else fail with the known ones and the closest."""
+    known = list(known)
+    if given in known:
+        return given
+    close = difflib.get_close_matches(given.lower(), known, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    fail(f"unknown {what} {given!r}.{hint} Known: {', '.join(known)}")
+
+
+def choose_all(what: str, given: Sequence[str] | None, known: Sequence[str]) -> list[str]:
+    """Each of ``given`` once, in the order of ``known``; all of ``known`` if none is given."""
+    wanted = {choose(what, name, known) for name in given or known}
+    return [name for name in known if name in wanted]
+
+
+@contextmanager
+def readable_errors(resume: str | None = None) -> Iterator[None]:
+    """What the library says becomes one line; an interrupt says how to go on."""
+    from ehnn.training import NotFiniteError
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("\nInterrupted." + (f" {resume}" if resume else ""), err=True)
+        raise typer.Exit(INTERRUPTED) from None
+    except NotFiniteError as error:
+        fail(str(error), FAILED)
+    except (ValueError, OSError) as error:
+        fail(str(error), FAILED if isinstance(error, OSError) else USAGE)
+
+
+def pick_device(name: str) -> str:
+    """``auto`` is a GPU where there is one."""
+    import torch
+
+    choose("device", name, ("auto", "cpu", "cuda"))
+    if name == "cuda" and not torch.cuda.is_available():
+        fail("--device cuda: this PyTorch sees no CUDA device; use --device cpu or auto")
+    return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name

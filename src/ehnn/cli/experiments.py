@@ -1,0 +1,97 @@
+"""The experiments that ``ehnn reproduce`` knows. A new one is a line of the table at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+
+import typer
+
+from ehnn.reproduce.report import COLUMNS, Cell, Experiment, finished, reproduce, table_lines
+
+from .errors import FAILED, choose_all
+from .show import show_table
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for; None leaves a choice to the experiment."""
+
+    models: list[str] | None
+    settings: list[str] | None
+    seeds: int | None
+    epochs: int | None
+    device: str
+    out: Path
+    runs_dir: Path
+    fresh: bool
+
+    @property
+    def resume(self) -> str:
+        return f"Run the same command to go on; what is done is kept in {self.runs_dir} and {self.out}."
+
+
+def table(place: str, asked: Request) -> int:
+    """Run the `Experiment` at ``module:name``; returns the exit code."""
+    module, _, name = place.partition(":")
+    found: Experiment = getattr(import_module(module), name)
+    models = choose_all("model", asked.models, found.models)
+    settings = choose_all("setting", asked.settings, found.settings)
+    seeds = range(asked.seeds or 5)
+    cells = reproduce(
+        found, models, settings, seeds=seeds, epochs=asked.epochs, device=asked.device, out=asked.out,
+        runs_dir=asked.runs_dir, fresh=asked.fresh, say=_say,
+    )  # fmt: skip
+    show_table(f"{found.title} (accuracy in %, mean ± std)", COLUMNS, table_lines(cells))
+    typer.echo(f"\nWritten: {asked.out / found.name}.json, .csv")
+    _draw(found, finished(found, asked.runs_dir, seeds, asked.epochs), asked.out)
+    return 0
+
+
+def nodes(asked: Request) -> int:
+    """Node classification (Table 2), which keeps its runs and tells of missing data in its own way."""
+    from ehnn.reproduce import nodes
+    from ehnn.results import read_rows
+
+    if asked.fresh:
+        raise ValueError(
+            f"nodes keeps finished runs by seed; to train again, remove {asked.runs_dir / 'nodes'}"
+        )
+    problems = nodes.reproduce(
+        asked.settings or list(nodes.DATASETS),
+        asked.models or list(nodes.MODELS),
+        out=asked.out,
+        report=_say,
+        runs=asked.seeds or 20,
+        epochs=asked.epochs or 500,
+        device=asked.device,
+        directory=asked.runs_dir / "nodes",
+    )
+    typer.echo(nodes.markdown(read_rows(nodes.EXPERIMENT, asked.out)))
+    return FAILED if problems else 0
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _draw(experiment: Experiment, cells: list[Cell], out: Path) -> None:
+    if experiment.draw is None:
+        return
+    path = out / f"{experiment.name}.png"
+    try:
+        experiment.draw(cells, path)
+    except ImportError as error:
+        _say(f"No figure: {error}")
+    else:
+        typer.echo(f"Drawn:   {path}")
+
+
+EXPERIMENTS: dict[str, Callable[[Request], int]] = {
+    "k-edge": partial(table, "ehnn.reproduce.k_edge:K_EDGE"),
+    "ablation": partial(table, "ehnn.reproduce.k_edge:ABLATION"),
+    "nodes": nodes,
+}

@@ -1,0 +1,31 @@
+"""Lists on the command line: ``--models a b``, ``--models a,b`` and ``--models a --models b`` are one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+LIST_OPTIONS = ("--models", "--setting", "--datasets")
+
+
+def expand_lists(arguments: Sequence[str]) -> list[str]:
+    """Give each value of a list option a flag of its own, which is what the parser reads.
+
+    >>> expand_lists(["reproduce", "k-edge", "--models", "a", "b,c", "--seeds", "2"])
+    ['reproduce', 'k-edge', '--models', 'a', '--models', 'b', '--models', 'c', '--seeds', '2']
+    """
+    found: list[str] = []
+    flag = None
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if argument.startswith("-"):
+            flag = name if name in LIST_OPTIONS else None
+            if flag is None or not equals:
+                found += [argument] if flag is None else []
+                continue
+            argument = value
+        found += [argument] if flag is None else _each(flag, argument)
+    return found
+
+
+def _each(flag: str, values: str) -> list[str]:
+    return [part for value in values.split(",") if value for part in (flag, value)]

@@ -1,0 +1,50 @@
+"""``ehnn reproduce``: a table of the paper, ours next to theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from .errors import choose, pick_device, readable_errors
+from .experiments import EXPERIMENTS, Request
+
+Names = Optional[list[str]]  # noqa: UP045 (read at run time, also by Python 3.10)
+Count = Optional[int]  # noqa: UP045
+
+
+def reproduce(
+    experiment: Annotated[
+        str, typer.Argument(metavar="EXPERIMENT", help=f"One of: {', '.join(EXPERIMENTS)}.")
+    ],
+    models: Annotated[Names, typer.Option(metavar="NAME ...", help="These models only.")] = None,
+    setting: Annotated[
+        Names,
+        typer.Option("--setting", "--datasets", metavar="NAME ...", help="These settings or datasets only."),
+    ] = None,
+    seeds: Annotated[
+        Count,
+        typer.Option(min=1, help="Number of runs, trained as one.", show_default="5; 20 for nodes"),
+    ] = None,
+    epochs: Annotated[Count, typer.Option(min=1, help="Of each run.", show_default="500")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    out: Annotated[Path, typer.Option(help="Folder of the tables and the figure.")] = Path("results"),
+    runs_dir: Annotated[Path, typer.Option(help="Folder of the checkpoints.")] = Path("runs"),
+    fresh: Annotated[bool, typer.Option("--fresh", help="Train again what is done or was stopped.")] = False,
+) -> None:
+    """Train the models of a table of the paper and print it, ours next to the paper's.
+
+    Each model and setting is written to OUT/EXPERIMENT.json and .csv as soon as it is done. Stop at any
+    time: the same command goes on where it was.
+
+    \b
+    ehnn reproduce k-edge --seeds 5
+    ehnn reproduce k-edge --models ehnn-mlp ehnn-mlp+ --setting extrapolation
+    ehnn reproduce ablation --seeds 1 --epochs 100
+    """
+    run = EXPERIMENTS[choose("experiment", experiment, EXPERIMENTS)]
+    asked = Request(models, setting, seeds, epochs, pick_device(device), out, runs_dir, fresh)
+    with readable_errors(asked.resume):
+        code = run(asked)
+    raise typer.Exit(code)

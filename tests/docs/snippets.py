@@ -1,0 +1,80 @@
+"""Runs the Python blocks of a Markdown file and checks what they say comes out.
+
+The blocks of a file run in order in one namespace. A statement whose last line ends in ``# → text`` must
+be an expression that gives ``text``: what it prints if it prints, else its `repr`, or ``Error: message`` if
+it raises. Lines ``# → …`` right below carry on. ``...`` in the text stands for anything.
+"""
+
+import ast
+import contextlib
+import doctest
+import io
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+FENCE = re.compile(r"^```python[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+ARROW = re.compile(r"#\s*→ ?(.*)$")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+class Block(NamedTuple):
+    line: int  # of the file, before the first line of the code
+    code: str
+
+
+def blocks(text: str) -> list[Block]:
+    return [Block(text[: m.start(1)].count("\n"), m[1]) for m in FENCE.finditer(text)]
+
+
+def run_file(path: Path) -> int:
+    """Run the blocks of a file; returns how many outputs were compared."""
+    namespace: dict[str, Any] = {"__name__": path.stem}
+    return sum(run_block(block, namespace, str(path)) for block in blocks(path.read_text(encoding="utf-8")))
+
+
+def run_block(block: Block, namespace: dict[str, Any], name: str = "block") -> int:
+    lines = block.code.splitlines()
+    compared, arrows = 0, {i for i, line in enumerate(lines, 1) if ARROW.search(line)}
+    for statement in ast.parse(block.code, name).body:
+        end = statement.end_lineno or statement.lineno
+        shown = expected(lines, end)
+        arrows -= set(shown)
+        ast.increment_lineno(statement, block.line)
+        found = outcome(statement, namespace, name, bool(shown))
+        said = "\n".join(shown.values())
+        if shown and not doctest.OutputChecker().check_output(f"{said}\n", f"{found}\n", FLAGS):
+            raise AssertionError(f"{name}, line {block.line + end}: says {said!r}, got {found!r}")
+        compared += bool(shown)
+    if arrows:
+        raise AssertionError(
+            f"{name}, line {block.line + min(arrows)}: an output that belongs to no statement"
+        )
+    return compared
+
+
+def expected(lines: list[str], end: int) -> dict[int, str]:
+    """The output shown for a statement whose last line has number ``end``, by line number."""
+    last = ARROW.search(lines[end - 1])
+    shown = {} if last is None else {end: last[1]}
+    for number, line in enumerate(lines[end:], end + 1):
+        match = ARROW.match(line)
+        if match is None:
+            break
+        shown[number] = match[1]
+    return shown
+
+
+def outcome(statement: ast.stmt, namespace: dict[str, Any], name: str, shown: bool) -> str:
+    if not shown:
+        exec(compile(ast.Module([statement], []), name, "exec"), namespace)
+        return ""
+    if not isinstance(statement, ast.Expr):
+        raise AssertionError(f"{name}, line {statement.lineno}: only an expression can show an output")
+    printed = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(printed):
+            value = eval(compile(ast.Expression(statement.value), name, "eval"), namespace)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return printed.getvalue().rstrip("\n") if printed.getvalue() else repr(value)
