@@ -25,7 +25,6 @@ from ehnn.training import Result, TrainConfig, fit
 SETTINGS = ("seen", "interpolation", "extrapolation")
 
 equivariant = partial(Stack, 2, 2, width=64, path=("nodes", "all", "nodes"))
-mlp = partial(equivariant, EHNNMLP)
 lookup = partial(
     EHNNLinear, weights="lookup", source_orders=range(11), target_orders=range(11), aggregation="mean"
 )
@@ -40,7 +39,7 @@ MODELS = {
     "ehnn-mlp-no-order": partial(equivariant, partial(EHNNMLP, order_embedding=False)),
     "ehnn-lookup": partial(equivariant, lookup, activation=True),  # the layers are linear: ReLU between them
     "ehnn-hypernetwork": partial(equivariant, hypernetwork, activation=True),
-    "ehnn-mlp": mlp,
+    "ehnn-mlp": partial(equivariant, EHNNMLP),
 }
 PAPER = {  # best epoch on the test hypergraphs, in percent
     "all-deep-sets": (76.99, 79.6, 79.01),

@@ -19,7 +19,10 @@ def test_snippets_run(page, tmp_path, monkeypatch):
     """In an empty folder, so that a page may write files."""
     monkeypatch.chdir(tmp_path)
     with torch.random.fork_rng():
-        run_file(page)
+        try:
+            run_file(page)
+        finally:
+            torch.set_default_dtype(torch.float32)
 
 
 @every_page
@@ -44,6 +47,21 @@ def headings(page):
 def test_pages_show_outputs(name):
     text = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert sum(block.code.count("# →") for block in blocks(text)) >= 10
+
+
+def test_rooms_stand_in_the_order_of_the_contract():
+    tomllib = pytest.importorskip("tomllib", reason="tomllib comes with Python 3.11")
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
+    layers = [layer.strip("()") for layer in contract["contracts"][0]["layers"]]
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    source = ROOT / "src" / "ehnn"
+    there = [
+        room
+        for room in layers
+        if (source / room / "__init__.py").is_file() or (source / f"{room}.py").is_file()
+    ]
+    assert rooms == there
 
 
 # ---------------------------------------------------------------------- the tester is tested

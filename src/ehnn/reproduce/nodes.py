@@ -1,7 +1,7 @@
 """Node classification: Table 2 of the paper.
 
-``python -m ehnn.reproduce.nodes --datasets zoo house-1 --models ehnn-mlp ehnn-transformer --runs 20 --device cuda``
-needs torch, numpy and scipy alone.
+``python -m ehnn.reproduce.nodes --datasets zoo house-1 --models ehnn-mlp --device cuda`` needs torch, numpy
+and scipy alone.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ from .nodes_config import DATASETS, MODELS, PAPER, Settings, find_model, make_mo
 
 EXPERIMENT = "nodes"
 UNAVAILABLE = "data not available here"
+NOT_PUBLISHED = ("modelnet40", "yelp")
+"""Datasets of which some files are not to be had everywhere."""
 
 # ---------------------------------------------------------------------- one model on one dataset
 
@@ -168,7 +170,7 @@ def with_self_loops(h: Hypergraph) -> Hypergraph:
 # ---------------------------------------------------------------------- memory
 
 _TENSORS = {"ehnn-mlp": 55, "ehnn-transformer": 150, "all-set-transformer": 35, "all-deep-sets": 20}
-"""How many times [nodes + hyperedges, width] float32 a training step holds: measured, with a third to spare."""
+"""How many tensors [nodes + hyperedges, width] a training step holds: measured, a third to spare."""
 
 
 def default_group(h: Hypergraph, model: str, settings: Settings, device: str) -> int:
@@ -328,28 +330,35 @@ def _accuracies(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, 
     return {name: found[name] for name in order if name in found}
 
 
-def markdown(table_rows: Sequence[Mapping[str, Any]], datasets: Sequence[str] = DATASETS) -> str:
+def markdown(table_rows: Sequence[Mapping[str, Any]]) -> str:
     """Ours ± standard deviation over runs, the paper's in brackets, as a Markdown table."""
-    cells = {
+    ours, cells = _accuracies(table_rows), _cell_texts(table_rows)
+    ranks = average_ranks(ours)
+    columns = [d for d in DATASETS if d in NOT_PUBLISHED or any(d in row for row in ours.values())]
+    columns += sorted({d for row in ours.values() for d in row} - set(columns))
+    lines = ["| | " + " | ".join((*columns, "average rank")) + " |", "|---" * (len(columns) + 2) + "|"]
+    for model in ours:
+        texts = [cells.get((model, dataset), "–") + _quoted(model, dataset) for dataset in columns]
+        lines.append(f"| {model} | " + " | ".join(texts) + f" | {ranks[model]:.1f} |")
+    lines += ["", "Mean ± standard deviation over runs; in brackets the paper's."]
+    absent = [d for d in columns if not any(d in row for row in ours.values())]
+    if absent:
+        fill = f"`ehnn reproduce nodes --datasets {' '.join(absent)} --data-dir DIR`"
+        lines += [f"{', '.join(absent)}: {UNAVAILABLE}; with the files in DIR, {fill} fills them."]
+    return "\n".join(lines) + "\n"
+
+
+def _cell_texts(table_rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    return {
         (r["model"], r["setting"]): f"{r['mean']:.2f} ± {r['std'] or 0:.2f}"
         for r in table_rows
         if r["metric"] == "accuracy" and r["selection"] == "validation"
     }
-    ours = _accuracies(table_rows)
-    ranks = average_ranks(ours)
-    lines = ["| | " + " | ".join((*datasets, "average rank")) + " |", "|---" * (len(datasets) + 2) + "|"]
-    for model in ours:
-        shown = []
-        for dataset in datasets:
-            paper = PAPER.get(model, {}).get(dataset)
-            quoted = f" ({paper[0]:.2f} ± {paper[1]:.2f})" if paper else ""
-            shown.append(cells.get((model, dataset), "–") + quoted)
-        lines.append(f"| {model} | " + " | ".join(shown) + f" | {ranks[model]:.1f} |")
-    absent = [d for d in datasets if not any(d in row for row in ours.values())]
-    if absent:
-        lines += ["", f"In brackets: the paper. {', '.join(absent)}: {UNAVAILABLE}; with the files in DIR, "
-                  f"`ehnn reproduce nodes --datasets {' '.join(absent)} --data-dir DIR` fills them."]  # fmt: skip
-    return "\n".join(lines) + "\n"
+
+
+def _quoted(model: str, dataset: str) -> str:
+    paper = PAPER.get(model, {}).get(dataset)
+    return f" ({paper[0]:.2f} ± {paper[1]:.2f})" if paper else ""
 
 
 def plot(table_rows: Sequence[Mapping[str, Any]], path: Path | str) -> Path:
@@ -402,7 +411,7 @@ def reproduce(
     What cannot be done (files that are not to be had, a model that runs out of memory or diverges) is
     reported and left out. Returns what went wrong, one line each. ``options`` go to `run`.
     """
-    problems = []
+    problems: list[str] = []
     _check_names(datasets, models)
     for dataset, model, h in _cells(datasets, models, data_dir, problems):
         try:
@@ -466,10 +475,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quiet", action="store_true")
     given = vars(parser.parse_args(arguments))
     shown = shlex.join(sys.argv[1:] if arguments is None else arguments)
+    command = f"python -m ehnn.reproduce.nodes {shown}".strip()
     try:
-        problems = reproduce(
-            given.pop("datasets"), given.pop("models"), command=f"python -m ehnn.reproduce.nodes {shown}".strip(), **given
-        )  # fmt: skip
+        problems = reproduce(given.pop("datasets"), given.pop("models"), command=command, **given)
     except ValueError as error:
         parser.error(str(error))
     print(markdown(read_rows(EXPERIMENT, given["out"])))

@@ -156,7 +156,7 @@ class SampledNodeClassification(NodeClassification):
         return cross_entropy(logits, self.train.index_select(1, h.sample.nodes))
 
     @cached_property
-    def _evaluated(self) -> Hypergraph:  # type: ignore[override]
+    def _evaluated(self) -> Hypergraph:
         generator = torch.Generator().manual_seed(self.sample_seed * 1_000_003)
         return self._sampled(torch.arange(self.h.num_nodes), generator)
 

@@ -1,0 +1,201 @@
+"""Search of hyperparameters for node classification with Optuna, on validation accuracy only.
+
+The study lives in an SQLite file: a search that was stopped goes on, and any number of processes may work on
+one study at the same time.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ehnn.datasets import card, load
+from ehnn.hypergraph import Hypergraph
+from ehnn.training import NotFiniteError, fit
+
+from .nodes import make_task, with_self_loops
+from .nodes_config import Settings, find_model, make_model, settings_of
+
+Grid = Mapping[str, Sequence[Any]]
+
+PAPER_GRID: Grid = {"width": (64, 128, 256, 512), "weight_decay": (0.0, 1e-5), "mlp_dropout": (0.0, 0.2)}
+"""The paper's grid for EHNN-MLP; the learning rate is fixed at 0.001."""
+
+TRANSFORMER_GRID: Grid = {
+    **PAPER_GRID,
+    "heads": (4, 8),
+    "attention_dropout": (0.0, 0.1),
+    "classifier_hidden": (64, 128),
+}
+"""The paper's grid for EHNN-Transformer. Here the classifier has the hidden layer whose width is searched."""
+
+BASELINE_GRID: Grid = {"width": (64, 128, 256, 512), "weight_decay": (0.0, 1e-5), "lr": (1e-3, 1e-2, 1e-1)}
+"""AllSet's grid, from which the paper's baseline figures come."""
+
+SAMPLERS = ("grid", "tpe")
+FIRST_SEED = 1_000_000
+"""Splits and initialisations of the search are not those of the reported runs, which count from 0."""
+_PAUSE = 1.0
+
+
+def grid_of(model: str) -> Grid:
+    """The grid that a model is searched on."""
+    find_model(model)
+    return {"ehnn-mlp": PAPER_GRID, "ehnn-transformer": TRANSFORMER_GRID}.get(model, BASELINE_GRID)
+
+
+def settings_from(model: str, dataset: str, values: Mapping[str, Any]) -> Settings:
+    """The committed settings with the values of a point of the grid in their place."""
+    own = dict(values)
+    options = dict(settings_of(model, dataset).options)
+    if "mlp_dropout" in own:
+        options["dropout"] = own.pop("mlp_dropout")
+    if "heads" in own:
+        options["heads"] = own.pop("heads")
+    if "attention_dropout" in own:
+        options["local_dropout"] = options["global_dropout"] = own.pop("attention_dropout")
+    if "classifier_hidden" in own:
+        own["classifier_layers"] = 2
+    start = replace(settings_of(model, dataset), lr=1e-3)
+    return replace(start, **own, options=options)  # an unknown name is a TypeError that names it
+
+
+def validation_accuracy(
+    h: Hypergraph, model: str, settings: Settings, *, runs: int, epochs: int, device: str = "cpu"
+) -> float:
+    """Mean over runs, all at once, of the best validation accuracy in percent; test nodes are not scored."""
+    h = (with_self_loops(h) if find_model(model).self_loops else h).to(device)
+    seeds = range(FIRST_SEED, FIRST_SEED + runs)
+    task = make_task(h, model, seeds, settings, score_test=False)
+    make = partial(make_model, model, settings, task.num_features, task.num_outputs)
+    result = fit(make, task, seeds, settings.train_config(epochs, model), device=device, quiet=True)
+    return sum(result.best_valid) / len(result.best_valid)
+
+
+def tune(
+    dataset: str,
+    model: str,
+    *,
+    storage: Path | str,
+    sampler: str = "grid",
+    trials: int | None = None,
+    runs: int = 5,
+    epochs: int = 500,
+    device: str = "cpu",
+    data_dir: Path | str | None = None,
+    h: Hypergraph | None = None,
+    grid: Grid | None = None,
+) -> Any:
+    """The Optuna study, with ``trials`` finished trials (by default: as many as the grid has points).
+
+    Call it again with the same ``storage`` to go on, or in several processes at once to share the work. A
+    trial whose process died is failed after two minutes without a sign of life and queued again; one
+    that diverges or runs out of memory counts as pruned.
+
+    Args:
+        storage: the SQLite file.
+        sampler: ``"grid"`` tries every point once; ``"tpe"`` goes where validation accuracy is high.
+        runs: splits per trial, trained side by side.
+        grid: in place of `grid_of` the model.
+    """
+    optuna = _optuna()
+    grid = grid_of(model) if grid is None else grid
+    h = load(card(dataset).name, data_dir) if h is None else h
+    study = _study(optuna, f"{dataset}/{model}/{sampler}", Path(storage), _sampler(optuna, sampler, grid))
+    goal = _points(grid) if trials is None else trials
+
+    def objective(trial: Any) -> float:
+        values = {name: trial.suggest_categorical(name, list(choices)) for name, choices in grid.items()}
+        settings = settings_from(model, dataset, values)
+        try:
+            return validation_accuracy(h, model, settings, runs=runs, epochs=epochs, device=device)
+        except (NotFiniteError, torch.OutOfMemoryError) as error:
+            raise optuna.TrialPruned(str(error)) from error
+
+    while (finished := _count(optuna, study, "COMPLETE", "PRUNED")) < goal:
+        if finished + _count(optuna, study, "RUNNING") < goal:
+            study.optimize(objective, n_trials=1)
+        else:  # other processes are on the last ones; one that has died is queued again
+            time.sleep(_PAUSE)
+            _fail_stale(optuna, study)
+    return study
+
+
+def best_settings(study: Any, dataset: str, model: str) -> Settings:
+    """The settings of the trial with the best validation accuracy."""
+    return settings_from(model, dataset, study.best_params)
+
+
+def _points(grid: Grid) -> int:
+    count = 1
+    for choices in grid.values():
+        count *= len(choices)
+    return count
+
+
+def _count(optuna: Any, study: Any, *states: str) -> int:
+    wanted = [optuna.trial.TrialState[state] for state in states]
+    return len(study.get_trials(deepcopy=False, states=wanted))
+
+
+def _fail_stale(optuna: Any, study: Any) -> None:
+    with _quiet(optuna):
+        optuna.storages.fail_stale_trials(study)
+
+
+def _queue_again(study: Any, trial: Any) -> None:
+    """The point of a trial whose process has died is tried again."""
+    study.enqueue_trial(trial.params)
+
+
+def _optuna() -> Any:
+    try:
+        import optuna
+    except ImportError as error:
+        raise ImportError("the search needs Optuna: pip install 'ehnn[tune]'") from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def _sampler(optuna: Any, name: str, grid: Grid) -> Any:
+    if name not in SAMPLERS:
+        raise ValueError(f"sampler must be one of {SAMPLERS}, got {name!r}")
+    if name == "grid":
+        return optuna.samplers.GridSampler({k: list(v) for k, v in grid.items()})
+    with _quiet(optuna):  # counts the trials of other processes that have not ended yet
+        return optuna.samplers.TPESampler(constant_liar=True)
+
+
+def _study(optuna: Any, name: str, path: Path, sampler: Any) -> Any:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kind = optuna.storages.RDBStorage
+    names = ("heartbeat_stale_trial_callback", "failed_trial_callback")  # since Optuna 4.9, and before
+    callback = next(name for name in names if name in inspect.signature(kind.__init__).parameters)
+    with _quiet(optuna):
+        storage = kind(
+            f"sqlite:///{path}",
+            engine_kwargs={"connect_args": {"timeout": 60}},
+            heartbeat_interval=30,
+            grace_period=120,
+            **{callback: _queue_again},
+        )
+    return optuna.create_study(
+        storage=storage, sampler=sampler, study_name=name, direction="maximize", load_if_exists=True
+    )
+
+
+@contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    """Without Optuna's note that these of its features may change."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        yield
