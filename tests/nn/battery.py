@@ -75,9 +75,6 @@ MODELS: dict[str, Factory] = {
 }
 """Models from nodes to nodes: name -> factory(d_in, d_out)."""
 
-NOT_UNDER_AUTOCAST = {"cegat", "han"}
-"""Models whose attention mixes float32 logits with bfloat16 features; take a name out once it is mended."""
-
 COMPILED = (
     "linear-hypernetwork",
     "mlp",

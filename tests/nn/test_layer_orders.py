@@ -162,3 +162,19 @@ def test_stack_walks_its_path():
         assert torch.equal(model(h.replace(x=None), h.x), model(h))
     deep = Stack(4, 3, EHNNMLP, width=8, path=("nodes", *["edges"] * 8), residual=True)
     assert deep(h).isfinite().all()
+
+
+@pytest.mark.parametrize("first", ["vmap", "inference"])
+def test_structure_made_inside_a_transform_outlives_it(first):
+    """Overlaps are kept on the hypergraph: those of a first call in vmap or inference mode must serve later ones."""
+    h = random_hypergraph(9, 6, (2, 4), seed=0, d_node=3)
+    model = Stack(3, 2, EHNNMLP, width=4)
+    if first == "vmap":
+        stacked = {k: torch.stack([v, v]) for k, v in model.named_parameters()}
+        call = torch.func.grad(lambda p: torch.func.functional_call(model, p, (h,)).sum())
+        torch.func.vmap(call)(stacked)
+    else:
+        with torch.inference_mode():
+            model(h)
+    model(h).sum().backward()
+    assert all(torch.isfinite(p.grad).all() for p in model.parameters())

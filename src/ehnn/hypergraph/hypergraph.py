@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from .kept import kept_property, plain_tensors
 from .pairs import Pairs, arange_like
 from .validate import as_index, as_names, as_rows
 
@@ -160,12 +160,12 @@ class Hypergraph:
     def device(self) -> torch.device:
         return self.incidence.ptr.device
 
-    @cached_property
+    @kept_property
     def orders(self) -> Tensor:
         """``[num_edges]`` number of nodes of each hyperedge."""
         return self.incidence.lengths
 
-    @cached_property
+    @kept_property
     def degrees(self) -> Tensor:
         """``[num_nodes]`` number of hyperedges of each node."""
         return self.incidence.t_lengths
@@ -216,7 +216,8 @@ class Hypergraph:
         if not (isinstance(source, str) and isinstance(target, str)):
             return overlap(self, source, target, **kwargs)
         if (source, target) not in self._overlaps:
-            self._overlaps[source, target] = overlap(self, source, target, **kwargs)
+            with plain_tensors():
+                self._overlaps[source, target] = overlap(self, source, target, **kwargs)
         return self._overlaps[source, target]
 
     # ------------------------------------------------------------------ new hypergraphs from old

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import torch
 from torch import Tensor
+
+from .kept import kept_property
 
 LONG = 256
 """Pairs in a chunk of a long row."""
@@ -57,13 +58,13 @@ class Pairs:
         """``[pairs]`` the row of each pair, in row order."""
         return repeat(self.lengths, len(self))
 
-    @cached_property
+    @kept_property
     def split(self) -> tuple[Tensor, Tensor] | None:
         """Rows cut into chunks of at most `LONG` pairs: ``chunk_ptr`` of the chunks and ``row_ptr`` of the
         chunks of each row; None if no row is longer. For processors that take a row each."""
         return _split(self.ptr)
 
-    @cached_property
+    @kept_property
     def t_split(self) -> tuple[Tensor, Tensor] | None:
         """`split` for columns."""
         return _split(self.t_ptr)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
+from ehnn.hypergraph.kept import kept_property
 from ehnn.hypergraph.pairs import arange_like, lexsort, pairs_from_sorted, pointer, selection
 from ehnn.hypergraph.products import common_columns
 
@@ -85,7 +86,7 @@ class Overlap:
         """The orders l that occur, as Python integers."""
         return tuple(self.target_orders.values.tolist())
 
-    @cached_property
+    @kept_property
     def merged(self) -> Pairs:
         """``Pairs`` of targets × sources with any overlap, for layers that do not see 𝓘."""
         if self.gather is None:
@@ -93,12 +94,12 @@ class Overlap:
         ptr = self.local.ptr[self.gather.ptr]
         return pairs_from_sorted(ptr, self.local.index, self.num_sources)
 
-    @cached_property
+    @kept_property
     def slots(self) -> Slots:
         """The columns refined to distinct (source, 𝓘), for weights that depend on both."""
         return make_slots(self.local, self.sizes)
 
-    @cached_property
+    @kept_property
     def triplets(self) -> Triplets:
         """The groups refined by source order and sorted by (k, l, 𝓘), for a matrix per triplet."""
         return make_triplets(self)

@@ -131,7 +131,8 @@ class KEdge:
         h = self.test_batch
         last = torch.bincount(h.edge_batch, minlength=h.num_members).cumsum(0) - 1
         marked = h.orders[last][h.node_batch]
-        right = (predict(h).argmax(-1) == h.y).double()
+        assert h.y is not None
+        right = predict(h).argmax(-1).eq(h.y).double()
         return {k: 100 * right[:, marked == k].mean(-1) for k in ORDERS if bool((marked == k).any())}
 
 

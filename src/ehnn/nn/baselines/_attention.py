@@ -32,7 +32,7 @@ def additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: Pairs, 
     LeakyReLU's.
     """
     if len(pairs) == 0 or x.numel() == 0:
-        return x.new_zeros(pairs.num_rows, *x.shape[1:]) + 0 * (x.sum() + source.sum() + target.sum())
+        return x.new_zeros(pairs.num_rows, *x.shape[1:]) + sum(t[:0].sum() for t in (x, source, target))
     return _Attention.apply(x, source, target, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index, slope)[0]
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
-from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs, clique_expansion
+from ehnn.hypergraph.kept import plain_tensors
 from ehnn.hypergraph.pairs import arange_like, pairs_from_coo
 
 _Value = TypeVar("_Value")
@@ -25,20 +24,9 @@ def derived(owner: Any, make: Callable[..., _Value], *key: Hashable) -> _Value:
     """
     kept = owner.__dict__.setdefault("_derived", {})
     if (make, key) not in kept:
-        with _plain_tensors():
+        with plain_tensors():
             kept[make, key] = make(owner, *key)
     return kept[make, key]
-
-
-@contextmanager
-def _plain_tensors() -> Iterator[None]:
-    """Tensors made here may be kept: they belong to no transform and can be saved for a backward pass.
-
-    The first call of a model may well be inside ``vmap(grad(…))`` or ``inference_mode``, whose tensors must
-    not outlive them.
-    """
-    with temporarily_clear_interpreter_stack(), torch.inference_mode(False), torch.no_grad():
-        yield
 
 
 def members_of(h: Hypergraph) -> Pairs:

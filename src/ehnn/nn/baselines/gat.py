@@ -36,7 +36,7 @@ class GATHeads(nn.Module):
         x = self.theta(x).reshape(x.shape[0], self.heads, self.channels)
         source, target = (x * self.of_source).sum(-1), (x * self.of_target).sum(-1)
         target = target if place is None else target.index_select(0, place)
-        return additive_attention(x, source, target, pairs)
+        return additive_attention(x, source.to(x.dtype), target.to(x.dtype), pairs)
 
 
 class CliqueGATConv(nn.Module):

@@ -1,0 +1,102 @@
+"""The committed settings fit the models, and the paper's figures are the paper's."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import torch
+
+from ehnn.datasets import list_datasets
+from ehnn.nn import Stack
+from ehnn.nn.dropout import Dropout
+from ehnn.reproduce.nodes import average_ranks
+from ehnn.reproduce.nodes_config import (
+    DATASETS,
+    EHNN_MLP,
+    EHNN_TRANSFORMER,
+    MODELS,
+    PAPER,
+    SETTINGS,
+    Settings,
+    find_model,
+    make_model,
+    settings_of,
+)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_settings_fit_the_signature(name):
+    model = MODELS[name]
+    known = set(inspect.signature(model.kind.__init__).parameters)
+    for dataset in DATASETS:
+        settings = settings_of(name, dataset)
+        assert set(settings.options) <= known, (name, dataset)
+        assert model.stacked or {"width", "dropout"} <= known
+        config = settings.train_config(500, name)
+        assert (config.optimizer, config.clip_norm, config.schedule) == ("adam", 5.0, "constant")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_can_be_built_and_run(name, h):
+    options = {k: 2 if k == "heads" else v for k, v in settings_of(name, "zoo").options.items()}
+    model = make_model(name, Settings(8, options=options), 6, 3)
+    assert model.eval()(h).shape == (40, 3)
+    assert not any(isinstance(m, torch.nn.Dropout) for m in model.modules())
+
+
+def test_settings_reach_the_model():
+    model = make_model("ehnn-transformer", EHNN_TRANSFORMER["ntu2012"], 100, 67)
+    assert isinstance(model, Stack)
+    assert model.path == ("nodes", "all", "nodes", "all", "nodes")
+    layer = model.layers[0]
+    assert (layer.d_out, layer.heads, layer.local_dropout.p, layer.phi1.dropout.p) == (256, 8, 0.1, 0.2)
+    assert model.dropout.p == 0.5
+    assert len(model.classifier) == 1
+    assert isinstance(model.norm, torch.nn.LayerNorm)
+    deep = make_model("ehnn-mlp", Settings(8, classifier_layers=2, classifier_hidden=5), 6, 3)
+    assert [m.out_features for m in deep.classifier if isinstance(m, torch.nn.Linear)] == [5, 3]
+    assert any(isinstance(m, Dropout) for m in deep.classifier)
+
+
+def test_the_papers_table_of_hyperparameters():
+    """Spot checks against the table, one from each row of both halves."""
+    assert set(EHNN_MLP) == set(EHNN_TRANSFORMER) == set(DATASETS)
+    assert [EHNN_MLP[d].width for d in DATASETS] == [128, 256, 128, 256, 256, 64, 256, 256, 128, 256]
+    assert [EHNN_MLP[d].weight_decay for d in DATASETS] == [0, 1e-5, 1e-5, 0, 1e-5, 0, 0, 0, 0, 1e-5]
+    assert [EHNN_MLP[d].options["dropout"] for d in DATASETS] == [0, 0, 0, 0.2, 0.2, 0, 0.2, 0.2, 0, 0.2]
+    t = EHNN_TRANSFORMER
+    assert [t[d].options["heads"] for d in DATASETS] == [8, 8, 4, 8, 4, 8, 4, 8, 4, 8]
+    assert [t[d].width for d in DATASETS] == [256, 256, 256, 256, 256, 64, 64, 256, 256, 128]
+    assert [t[d].weight_decay for d in DATASETS] == [0, 1e-5, 1e-5, 1e-5, 1e-5, 0, 1e-5, 0, 0, 1e-5]
+    assert [t[d].options["dropout"] for d in DATASETS] == [0, 0, 0, 0.2, 0, 0, 0.2, 0.2, 0, 0.2]
+    assert [t[d].options["local_dropout"] for d in DATASETS] == [0, 0, 0, 0.1, 0, 0, 0, 0, 0, 0]
+    assert [t[d].classifier_hidden for d in DATASETS] == [128, 64, 128, 64, 64, 128, 64, 64, 64, 64]
+    assert {s.lr for table in (EHNN_MLP, t) for s in table.values()} == {1e-3}
+
+
+def test_datasets_are_in_the_catalogue_and_tables_complete():
+    assert set(DATASETS) <= {c.name for c in list_datasets()}
+    assert set(SETTINGS) <= set(MODELS) == set(PAPER)
+    assert all(set(table) == set(DATASETS) for table in SETTINGS.values())
+
+
+def test_other_noise_takes_the_nearer_setting():
+    assert settings_of("ehnn-transformer", "house-0.9") == EHNN_TRANSFORMER["house-1"]
+    assert settings_of("ehnn-transformer", "walmart-0.2") == EHNN_TRANSFORMER["walmart-0.6"]
+    assert settings_of("ehnn-mlp", "cora-cocitation").width == 256
+
+
+def test_unknown_model():
+    with pytest.raises(ValueError, match=r"unknown model 'ehnn'.*Known: mlp, cegcn"):
+        find_model("ehnn")
+
+
+def test_average_rank_of_the_papers_figures_is_the_papers():
+    printed = dict(
+        zip(MODELS, (6.4, 11.5, 10.5, 5.9, 7.8, 8.1, 12.4, 5.8, 9.9, 10.6, 5.4, 2.4, 5.0, 1.6), strict=True)
+    )
+    table = {model: {d: mean for d, (mean, _) in row.items()} for model, row in PAPER.items()}
+    assert average_ranks(table) == pytest.approx(printed)
+    assert PAPER["ehnn-transformer"]["walmart-1"] == (68.73, 0.35)
+    assert "zoo" not in PAPER["hyper-gcn"]

@@ -1,0 +1,181 @@
+"""The experiment: runs, interruption, rows, table, plot, command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from ehnn import Hypergraph
+from ehnn.reproduce import nodes
+from ehnn.reproduce.nodes_config import MODELS, Settings
+from ehnn.results import read_rows, write_rows
+
+SMALL = Settings(8, lr=1e-2)
+
+
+def small(model: str) -> Settings:
+    return Settings(
+        8, lr=1e-2, options={"heads": 2} if "transformer" in model or model in ("cegat", "han") else {}
+    )
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_trains_two_runs_at_once(model, h):
+    outcome = nodes.run("zoo", model, runs=2, epochs=3, h=h, settings=small(model), quiet=True)
+    assert [r["seed"] for r in outcome.records] == [0, 1]
+    assert all(0 <= r["test"] <= 100 and 1 <= r["epoch"] <= 3 for r in outcome.records)
+    assert min(outcome.values("seconds")) > 0
+    assert min(outcome.values("peak_mb")) > 0
+
+
+def test_finished_runs_are_not_trained_again(h, tmp_path, monkeypatch):
+    options = {"epochs": 3, "h": h, "settings": SMALL, "directory": tmp_path, "quiet": True}
+    first = nodes.run("zoo", "ehnn-mlp", runs=3, group=2, **options)
+    trained = []
+    fit = nodes.fit
+    monkeypatch.setattr(nodes, "fit", lambda *a, **k: trained.append(list(a[2])) or fit(*a, **k))
+    assert nodes.run("zoo", "ehnn-mlp", runs=3, group=1, **options) == first
+    more = nodes.run("zoo", "ehnn-mlp", runs=5, **options)
+    assert trained == [[3, 4]]
+    assert more.records[:3] == first.records
+    nodes.run("zoo", "ehnn-mlp", runs=1, **(options | {"epochs": 2}))
+    assert trained[1:] == [[0]]
+    assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_interrupted_runs_go_on_from_their_checkpoint(h, tmp_path, monkeypatch):
+    options = {"runs": 2, "epochs": 6, "h": h, "settings": SMALL, "quiet": True}
+    whole = nodes.run("zoo", "ehnn-mlp", **options)
+    monkeypatch.setattr(Settings, "train_config", _checkpoint_each(Settings.train_config))
+    evaluate, seen = nodes.NodeClassification.evaluate, []
+
+    def stop(self, predict):
+        seen.append(1)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+        return evaluate(self, predict)
+
+    with monkeypatch.context() as m:
+        m.setattr(nodes.NodeClassification, "evaluate", stop)
+        with pytest.raises(KeyboardInterrupt):
+            nodes.run("zoo", "ehnn-mlp", directory=tmp_path, **options)
+    again = nodes.run("zoo", "ehnn-mlp", directory=tmp_path, **options)
+    keys = ("seed", "valid", "test", "epoch")
+    assert [[r[k] for k in keys] for r in again.records] == [[r[k] for k in keys] for r in whole.records]
+    assert again.values("seconds") == []
+
+
+def _checkpoint_each(make):
+    from dataclasses import replace
+
+    return lambda self, epochs, model="ehnn-mlp": replace(make(self, epochs, model), checkpoint_every=1)
+
+
+def test_out_of_memory_halves_the_group(h, monkeypatch):
+    sizes, fit = [], nodes.fit
+
+    def too_big(make, task, seeds, *args, **options):
+        sizes.append(len(seeds))
+        if len(seeds) > 2:
+            raise torch.OutOfMemoryError("no memory")
+        return fit(make, task, seeds, *args, **options)
+
+    monkeypatch.setattr(nodes, "fit", too_big)
+    outcome = nodes.run("zoo", "ehnn-mlp", runs=5, epochs=1, h=h, settings=SMALL, quiet=True)
+    assert sizes == [5, 3, 2, 2, 1]
+    assert [r["seed"] for r in outcome.records] == list(range(5))
+
+
+def test_default_group_follows_nodes_and_width(h, monkeypatch):
+    monkeypatch.setattr(nodes, "_budget", lambda device: 55 * 46 * 4 * 64 * 7.5)
+    assert nodes.default_group(h, "ehnn-mlp", Settings(64), "cpu") == 7
+    assert nodes.default_group(h, "ehnn-mlp", Settings(512), "cpu") == 1
+
+
+def test_self_loops():
+    h = Hypergraph.from_edges([[0, 1], [2], []], num_nodes=4, x=torch.eye(4), y=torch.arange(4))
+    looped = nodes.with_self_loops(h)
+    assert looped.edges() == [[0, 1], [2], [], [0], [1], [3]]
+    assert torch.equal(looped.y, h.y)
+    assert nodes.with_self_loops(looped).num_edges == 6
+
+
+def outcome(model: str, dataset: str, tests: list[float]) -> nodes.Outcome:
+    records = [
+        {"seed": i, "valid": t, "test": t, "epoch": 1, "seconds": 2.0, "peak_mb": None}
+        for i, t in enumerate(tests)
+    ]
+    return nodes.Outcome(dataset, model, tuple(records))
+
+
+def test_rows_table_and_plot(tmp_path):
+    pytest.importorskip("matplotlib")
+    found = nodes.rows(outcome("ehnn-mlp", "zoo", [90.0, 94.0]), "test")
+    assert [(r["metric"], r["selection"], r["mean"], r["std"]) for r in found] == [
+        ("accuracy", "validation", 92.0, 2.0),
+        ("seconds_per_run", "none", 2.0, 0.0),
+    ]
+    assert (found[0]["paper"], found[0]["runs"], found[1]["paper"]) == (91.15, 2, None)
+    found += nodes.rows(outcome("mlp", "zoo", [95.0]), "test")
+    found += nodes.rank_rows(found, "test")
+    write_rows("nodes", found, tmp_path)
+    table = read_rows("nodes", tmp_path)
+    ranks = {r["model"]: (r["mean"], r["paper"]) for r in table if r["metric"] == "rank"}
+    assert ranks == {"mlp": (1.0, 2.0), "ehnn-mlp": (2.0, 1.0)}
+    text = nodes.markdown(table)
+    assert "| ehnn-mlp | 92.00 ± 2.00 (91.15 ± 6.13) | – (97.74 ± 0.21) |" in text
+    assert "modelnet40, yelp: data not available here" in text
+    assert "--datasets modelnet40 yelp --data-dir DIR" in text
+    assert nodes.plot(table, tmp_path / "nodes.svg").stat().st_size > 1000
+
+
+def test_command_line(data_dir, tmp_path, capsys):
+    given = ["--runs", "2", "--epochs", "2", "--data-dir", str(data_dir), "--out", str(tmp_path / "r")]
+    given += ["--directory", str(tmp_path / "d"), "--quiet", "--device", "cpu"]
+    given += ["--models", "hgnn", "ehnn-mlp", "--datasets", "zoo"]
+    assert nodes.main(given) == 0
+    rows = read_rows("nodes", tmp_path / "r")
+    assert {(r["model"], r["metric"]) for r in rows} >= {("hgnn", "accuracy"), ("ehnn-mlp", "rank")}
+    assert rows[0]["command"].startswith("python -m ehnn.reproduce.nodes --runs 2")
+    assert "| ehnn-mlp |" in capsys.readouterr().out
+    assert (tmp_path / "r" / "nodes.md").exists()
+    kept = json.loads(next((tmp_path / "d" / "zoo").glob("hgnn-*/runs.json")).read_text())
+    assert len(kept) == 2
+
+
+def test_absent_data_is_reported_and_the_rest_done(data_dir, tmp_path, capsys):
+    given = ["--runs", "1", "--epochs", "1", "--data-dir", str(data_dir), "--out", str(tmp_path / "r")]
+    given += [
+        "--directory",
+        str(tmp_path / "d"),
+        "--quiet",
+        "--models",
+        "mlp",
+        "--datasets",
+        "ntu2012",
+        "zoo",
+    ]
+    given += ["--device", "cpu"]
+    assert nodes.main(given) == 1
+    assert "ntu2012: data not available here" in capsys.readouterr().err
+    assert {r["setting"] for r in read_rows("nodes", tmp_path / "r")} == {"zoo", "mean"}
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [(["--datasets", "zo"], "unknown dataset 'zo'"), (["--models", "hgn"], "unknown model 'hgn'")],
+)
+def test_unknown_names_list_the_known(names, message, capsys):
+    with pytest.raises(SystemExit):
+        nodes.main(names)
+    error = capsys.readouterr().err
+    assert message in error
+    assert "Known:" in error
+
+
+def test_zoo_is_learnt(real_data):
+    settings = Settings(64, lr=5e-3, options={"dropout": 0.0}, dropout=0.0)
+    found = nodes.run("zoo", "ehnn-mlp", runs=3, epochs=60, data_dir=real_data, settings=settings, quiet=True)
+    assert sum(found.values("test")) / 3 > 80

@@ -1,0 +1,92 @@
+"""The search: grid, sampler, resuming, two processes on one study."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ehnn
+from ehnn.reproduce import tune as room
+from ehnn.reproduce.nodes_config import MODELS, make_model
+
+optuna = pytest.importorskip("optuna")
+GRID = {"width": (4, 8), "mlp_dropout": (0.0, 0.2), "weight_decay": (0.0, 1e-5)}
+OPTIONS = {"runs": 2, "epochs": 1}
+
+
+def test_the_papers_grid():
+    assert room._points(room.PAPER_GRID) == 16
+    assert room._points(room.TRANSFORMER_GRID) == 128
+    assert set(room.grid_of("hgnn")) == {"width", "weight_decay", "lr"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_point_makes_a_model(model):
+    last = {name: choices[-1] for name, choices in room.grid_of(model).items()}
+    settings = room.settings_from(model, "house-1", last | {"width": 64})
+    make_model(model, settings, 5, 2)
+    assert settings.weight_decay == 1e-5
+    if model == "ehnn-transformer":
+        assert settings.options["global_dropout"] == settings.options["local_dropout"] == 0.1
+        assert (settings.classifier_hidden, settings.classifier_layers) == (128, 2)
+
+
+def test_grid_visits_every_point_once_and_resumes(h, tmp_path):
+    storage = tmp_path / "s" / "study.db"
+    first = room.tune("zoo", "ehnn-mlp", storage=storage, grid=GRID, h=h, trials=3, **OPTIONS)
+    assert len(first.trials) == 3
+    study = room.tune("zoo", "ehnn-mlp", storage=storage, grid=GRID, h=h, **OPTIONS)
+    points = {tuple(sorted(t.params.items())) for t in study.trials}
+    assert len(study.trials) == len(points) == 8
+    again = room.tune("zoo", "ehnn-mlp", storage=storage, grid=GRID, h=h, **OPTIONS)
+    assert len(again.trials) == 8
+    best = room.best_settings(study, "zoo", "ehnn-mlp")
+    assert best.width == study.best_params["width"]
+
+
+def test_test_accuracy_is_never_computed(h, tmp_path, monkeypatch):
+    fit, seen = room.fit, []
+    monkeypatch.setattr(room, "fit", lambda *a, **k: seen.append(fit(*a, **k)) or seen[-1])
+    study = room.tune("zoo", "hgnn", storage=tmp_path / "s.db", sampler="tpe", trials=2, h=h, **OPTIONS)
+    assert len(study.trials) == 2
+    assert all(set(row) == {"epoch", "loss", "valid"} for result in seen for row in result.history)
+    assert study.trials[0].value == pytest.approx(sum(seen[0].best_valid) / 2)
+
+
+def test_a_trial_that_diverges_is_pruned(h, tmp_path, monkeypatch):
+    def diverge(*args, **options):
+        raise room.NotFiniteError("the loss is not finite")
+
+    monkeypatch.setattr(room, "fit", diverge)
+    study = room.tune("zoo", "hgnn", storage=tmp_path / "s.db", sampler="tpe", trials=1, h=h, **OPTIONS)
+    assert study.trials[0].state.name == "PRUNED"
+
+
+def test_two_processes_share_a_study(data_dir, tmp_path):
+    code = (
+        "import sys; from ehnn.reproduce.tune import tune; "
+        f"s = tune('zoo', 'ehnn-mlp', storage=r'{tmp_path / 's.db'}', data_dir=r'{data_dir}', grid={GRID!r}, "
+        "runs=2, epochs=5); print(len(s.trials))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(Path(ehnn.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "error", "-W", "ignore::DeprecationWarning", "-c", code]
+    both = [
+        subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for process in both:
+        out, error = process.communicate(timeout=100)
+        assert process.returncode == 0, error
+        assert int(out) >= 8
+    study = optuna.load_study(study_name="zoo/ehnn-mlp/grid", storage=f"sqlite:///{tmp_path / 's.db'}")
+    assert len({tuple(sorted(t.params.items())) for t in study.trials}) == 8
+    assert len(study.trials) <= 9  # at most one point is tried by both
+
+
+def test_unknown_sampler(h, tmp_path):
+    with pytest.raises(ValueError, match="sampler must be one of"):
+        room.tune("zoo", "ehnn-mlp", storage=tmp_path / "s.db", sampler="random", h=h)
