@@ -3,6 +3,7 @@
 from . import baselines
 from .layer import Layer
 from .linear import EHNNLinear
+from .memory import bounded_memory
 from .mlp import EHNNMLP
 from .order import OrderEncoding
 from .phi import OrderBias, Phi
@@ -21,5 +22,6 @@ __all__ = [
     "Readout",
     "Stack",
     "baselines",
+    "bounded_memory",
     "pairs_path",
 ]

@@ -11,6 +11,7 @@ from ehnn.ops import spread
 from ehnn.overlap import Orders
 
 from .dropout import Dropout
+from .memory import by_chunks
 from .order import OrderEncoding
 
 
@@ -44,18 +45,25 @@ class Phi(nn.Module):
 
     def forward(self, x: Tensor, orders: Orders) -> Tensor:
         """``[rows, d_in] → [rows, d_out]``."""
-        hidden = self._first(self.norm(x), orders)
+        chunked = by_chunks(lambda x, index: self._rows(x, self._read(orders, index)), x, orders.index)
+        return chunked if chunked is not None else self._rows(x, self._read(orders))
+
+    def _rows(self, x: Tensor, shift: Tensor) -> Tensor:
+        """φ of rows whose first layer is shifted by ``shift`` (``[d_out]`` or ``[rows, d_out]``)."""
+        hidden = F.linear(self.norm(x), self.first.weight[:, : x.shape[1]]) + shift
         hidden = self.second(self.dropout(hidden.relu()))
         hidden = self.third(self.dropout(hidden.relu()))
         return self.skip(x) + hidden
 
-    def _first(self, x: Tensor, orders: Orders) -> Tensor:
-        weight, bias, width = self.first.weight, self.first.bias, x.shape[1]
+    def _read(self, orders: Orders, index: Tensor | None = None) -> Tensor:
+        """What the first layer adds for the order of each row (of the rows ``index``)."""
+        weight, bias = self.first.weight, self.first.bias
         if self.encoding.dim == 0:
-            return F.linear(x, weight, bias)
-        code = self.encoding(orders.values).to(x.dtype)
-        shift = F.linear(code, weight[:, width:], bias)
-        return F.linear(x, weight[:, :width]) + spread(shift, orders.pairs)
+            return bias
+        table = F.linear(self.encoding(orders.values).to(weight.dtype), weight[:, -self.encoding.dim :], bias)
+        if index is None or table.shape[0] == 1:
+            return spread(table, orders.pairs) if table.shape[0] != 1 else table
+        return F.embedding(index, table)
 
 
 class OrderBias(nn.Module):

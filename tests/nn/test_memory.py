@@ -1,0 +1,53 @@
+"""Chunks of rows give the same numbers, and keep less."""
+
+import pytest
+import torch
+
+from ehnn.nn import EHNNMLP, EHNNTransformer, Stack, bounded_memory
+from ehnn.testing import random_hypergraph
+
+
+@pytest.mark.parametrize("layer", [EHNNMLP, EHNNTransformer])
+def test_chunks_give_the_same_outputs_and_gradients(layer):
+    h = random_hypergraph(40, 25, (1, 6), seed=0, d_node=3, dtype=torch.float64)
+    model = Stack(3, 2, layer, width=8).double()
+    want = model(h)
+    expected = torch.autograd.grad(want.square().sum(), list(model.parameters()))
+    with bounded_memory(rows=7):
+        got = model(h)
+        found = torch.autograd.grad(got.square().sum(), list(model.parameters()))
+    torch.testing.assert_close(got, want)
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_less_is_kept_for_the_backward_pass():
+    h = random_hypergraph(3000, 2000, (2, 6), seed=0, d_node=4)
+    model = Stack(4, 2, EHNNMLP, width=16)
+
+    def kept() -> int:
+        sizes = {}
+        hooks = torch.autograd.graph.saved_tensors_hooks(
+            lambda t: sizes.__setitem__(t.untyped_storage().data_ptr(), t.untyped_storage().nbytes()) or t,
+            lambda t: t,
+        )
+        with hooks:
+            model(h)
+        return sum(sizes.values())
+
+    everything = kept()
+    with bounded_memory(rows=500):
+        assert kept() < 0.5 * everything
+
+
+def test_no_gradient_needs_no_recomputation():
+    h = random_hypergraph(40, 25, (1, 6), seed=0, d_node=3)
+    model = Stack(3, 2, EHNNMLP, width=8)
+    with torch.no_grad(), bounded_memory(rows=7):
+        got = model(h)
+    torch.testing.assert_close(got, model(h))
+
+
+def test_rows_must_be_positive():
+    with pytest.raises(ValueError, match="rows must be positive, got 0"), bounded_memory(0):
+        pass
