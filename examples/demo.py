@@ -11,6 +11,7 @@ in ``demo.png``. Two models train at a time; about a minute on two cores.
 from __future__ import annotations
 
 import argparse
+import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -40,7 +41,9 @@ def train(model: str, epochs: int) -> tuple[Cell, float]:
     torch.set_num_threads(1)  # the models share the cores among themselves
     start = time.perf_counter()
     recipe = TABLE_1[model]
-    config = TrainConfig(epochs=epochs, schedule="cosine", optimizer="adamw", weight_decay=recipe.weight_decay)
+    config = TrainConfig(
+        epochs=epochs, schedule="cosine", optimizer="adamw", weight_decay=recipe.weight_decay
+    )
     result = fit(recipe.make, KEdge(SETTING), [0], config, label=model)
     result.runs.load(result.best)
     extra = {"orders": TRAIN_ORDERS[SETTING], "by_order": by_order(result, SETTING, "cpu")}
@@ -48,21 +51,30 @@ def train(model: str, epochs: int) -> tuple[Cell, float]:
     return make_cell(model, SETTING, result, rows, extra), time.perf_counter() - start
 
 
+def plain_lines() -> None:
+    """Two progress bars in one terminal would overwrite each other: lines, as in a file."""
+    sys.stderr.isatty = lambda: False  # type: ignore[method-assign]
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--out", type=Path, default=Path("demo.png"), help="the picture")
     given = parser.parse_args()
 
     print(f"Training {len(MODELS)} models for {given.epochs} epochs, two at a time ...", flush=True)
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(2, get_context("spawn"), plain_lines) as pool:
         cells = list(pool.map(train, MODELS, [given.epochs] * len(MODELS)))
     cells.reverse()
 
     print("\nk-edge identification, orders 2 to 10, chosen on validation\n")
     lines = [(TITLES[c["model"]], f"{c['rows'][0]['mean']:.1f} %", f"{t:.0f} s") for c, t in cells]
     print(plain_table(("model", "test accuracy", "time"), lines))
-    print(f"\nOne seed and {given.epochs} epochs. `ehnn reproduce k-edge` trains the paper's own settings too, 500")
+    print(
+        f"\nOne seed and {given.epochs} epochs. `ehnn reproduce k-edge` trains the paper's own settings too, 500"
+    )
     print("epochs and 5 seeds, also on orders never seen in training: results/k-edge.csv.")
     try:
         draw_k_edge([cell for cell, _ in cells], given.out)

@@ -15,7 +15,15 @@ import torch
 import ehnn
 from ehnn.reproduce import k_edge
 from ehnn.reproduce.plots import draw_k_edge
-from ehnn.reproduce.report import COLUMNS, Experiment, finished, make_cell, plain_table, reproduce, table_lines
+from ehnn.reproduce.report import (
+    COLUMNS,
+    Experiment,
+    finished,
+    make_cell,
+    plain_table,
+    reproduce,
+    table_lines,
+)
 from ehnn.results import KEYS, read_rows
 from ehnn.tasks import KEdge
 from ehnn.training import Result
@@ -65,9 +73,19 @@ class Table:
     def train(self, model, setting, *, seeds, epochs, device, directory, command):
         self.trained.append((model, setting))
         directory.mkdir(parents=True, exist_ok=True)
-        row = {"setting": setting, "model": model, "metric": "accuracy", "mean": 90.0, "std": 1.0, "runs": len(seeds)}
+        row = {
+            "setting": setting,
+            "model": model,
+            "metric": "accuracy",
+            "mean": 90.0,
+            "std": 1.0,
+            "runs": len(seeds),
+        }
         row |= {"command": command, "commit": "c", "hardware": "h", "date": "d"}
-        rows = [row | {"selection": "validation", "paper": None}, row | {"selection": "test-best", "paper": 95.0}]
+        rows = [
+            row | {"selection": "validation", "paper": None},
+            row | {"selection": "test-best", "paper": 95.0},
+        ]
         history = [{"epoch": e, "loss": [1.0], "valid": [2.0], "test": [3.0]} for e in range(1, epochs + 1)]
         return make_cell(model, setting, Result(None, history), rows)  # type: ignore[arg-type]
 
@@ -145,8 +163,16 @@ def test_long_curves_are_thinned_and_keep_the_last_epoch() -> None:
 
 
 def drawable(model: str, setting: str, runs: int) -> dict:
-    curves = {"epoch": [1, 2], "loss": [[1.0] * runs] * 2, "valid": [[2.0] * runs] * 2, "test": [[70.0] * runs] * 2}
-    extra = {"orders": k_edge.TRAIN_ORDERS[setting], "by_order": {str(k): [80.0] * runs for k in range(2, 11)}}
+    curves = {
+        "epoch": [1, 2],
+        "loss": [[1.0] * runs] * 2,
+        "valid": [[2.0] * runs] * 2,
+        "test": [[70.0] * runs] * 2,
+    }
+    extra = {
+        "orders": k_edge.TRAIN_ORDERS[setting],
+        "by_order": {str(k): [80.0] * runs for k in range(2, 11)},
+    }
     return {"model": model, "setting": setting, "rows": [], "curves": curves, "extra": extra}
 
 
@@ -173,8 +199,8 @@ def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch) -> N
 # ---------------------------------------------------------------------- experiments/
 
 
-def script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"experiment_{name}", ROOT / "experiments" / f"{name}.py")
+def script(name: str, folder: str = "experiments") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"file_{name}", ROOT / folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -222,3 +248,12 @@ def test_the_files_run_with_torch_numpy_and_scipy_alone(name: str, model: str) -
     assert done.returncode == 0, done.stderr
     assert model in done.stdout
     assert "±" in done.stdout
+
+
+def test_the_demo_trains_what_it_names() -> None:
+    demo = script("demo", "examples")
+    assert set(demo.MODELS) == set(demo.TITLES) <= set(k_edge.TABLE_1)
+    cell, seconds = demo.train("all-deep-sets", 1)
+    assert seconds > 0
+    assert 0 <= cell["rows"][0]["mean"] <= 100
+    assert cell["extra"]["by_order"].keys() == set(range(2, 11))

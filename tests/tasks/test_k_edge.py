@@ -92,7 +92,9 @@ def test_an_epoch_has_each_hypergraph_once_and_repeats_itself() -> None:
         assert sorted(h.num_members for h in batches) == [2, 4, 4]
         found = Counter(tuple(map(tuple, h.edges())) for b in batches for h in b.unbatch())
         assert found == Counter(tuple(map(tuple, h.edges())) for h in task.members)
-        assert [h.edges() for h in KEdge(train=10, batch_size=4).batches(epoch)] == [h.edges() for h in batches]
+        assert [h.edges() for h in KEdge(train=10, batch_size=4).batches(epoch)] == [
+            h.edges() for h in batches
+        ]
 
 
 def test_unknown_setting() -> None:

@@ -65,7 +65,12 @@ def test_one_run_becomes_an_ordinary_module() -> None:
     assert {name for name, _ in model.named_parameters()} == set(runs.parameters)
 
 
-SCRIPT = [([50.0, 50.0], [1.0, 9.0]), ([70.0, 40.0], [2.0, 8.0]), ([70.0, 60.0], [3.0, 7.0]), ([60.0, 30.0], [4.0, 6.0])]
+SCRIPT = [
+    ([50.0, 50.0], [1.0, 9.0]),
+    ([70.0, 40.0], [2.0, 8.0]),
+    ([70.0, 60.0], [3.0, 7.0]),
+    ([60.0, 30.0], [4.0, 6.0]),
+]
 
 
 def test_selection_rules() -> None:

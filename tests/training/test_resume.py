@@ -128,7 +128,9 @@ class Diverging(Tiny):
 
 def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
     config = TrainConfig(epochs=9, checkpoint_every=1)
-    with pytest.raises(NotFiniteError, match=r"not finite in epoch 4 \(seeds \[7\]\); last good checkpoint in") as e:
+    with pytest.raises(
+        NotFiniteError, match=r"not finite in epoch 4 \(seeds \[7\]\); last good checkpoint in"
+    ) as e:
         train(Diverging(), tmp_path, (5, 7), config)
     assert str(tmp_path) in str(e.value)
     tensors, state = load_checkpoint(tmp_path)  # type: ignore[misc]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from ehnn.ops import segment_mean, segment_sum, spread
-from ehnn.overlap import Orders, Overlap
+from ehnn.overlap import Overlap
 
 AGGREGATIONS = ("mean", "sum")
 
@@ -62,6 +62,7 @@ def members_to_targets(rows: Tensor, overlap: Overlap) -> Tensor:
     return rows if overlap.spread is None else spread(rows, overlap.spread)
 
 
-def members_as(value: int, overlap: Overlap) -> Orders:
-    """``value`` as the order of every batch member."""
-    return Orders.constant(value, overlap.num_members, overlap.target_batch.device)
+def to_targets_with_pool(rows: Tensor, overlap: Overlap) -> Tensor:
+    """``[num_groups + num_members, d] → [num_targets, d]``: Σ over 𝓘 ≥ 0, the pool standing last."""
+    groups, members = rows.split([overlap.num_groups, overlap.num_members])
+    return to_targets(groups, overlap) + members_to_targets(members, overlap)

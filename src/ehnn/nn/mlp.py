@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from ehnn.ops import segment_mean, segment_sum
 from ehnn.overlap import Overlap
 
-from .layer import AGGREGATIONS, Layer, check_choice, members_as, members_to_targets, pool, to_targets
+from .layer import AGGREGATIONS, Layer, check_choice, pool, to_targets, to_targets_with_pool
 from .order import OrderEncoding
 from .phi import OrderBias, Phi
 
@@ -68,11 +69,12 @@ class EHNNMLP(Layer):
         self.check(x, overlap)
         x = self.phi1(x, overlap.source_orders)
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
-        y = to_targets(self.phi2(self.scale * reduce(x, overlap.local), overlap.sizes), overlap)
+        local = self.scale * reduce(x, overlap.local)
         if self.global_interaction:
             total = self.scale * pool(x, overlap, self.aggregation)
-            everything = self.phi2(total, members_as(0, overlap))
-            y = y + members_to_targets(everything, overlap)
+            y = to_targets_with_pool(self.phi2(torch.cat([local, total]), overlap.sizes_and_pool), overlap)
+        else:
+            y = to_targets(self.phi2(local, overlap.sizes), overlap)
         y = self.phi3(y, overlap.target_orders)
         return y if self.bias is None else y + self.bias(overlap.target_orders)
 

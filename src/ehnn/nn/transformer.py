@@ -11,7 +11,7 @@ from ehnn.ops import segment_softmax_sum, segment_sum
 from ehnn.overlap import Overlap
 
 from .dropout import Dropout
-from .layer import Layer, check_choice, members_as, members_to_targets, pool, to_targets
+from .layer import Layer, check_choice, pool, to_targets, to_targets_with_pool
 from .order import OrderEncoding
 from .phi import OrderBias, Phi
 
@@ -80,10 +80,12 @@ class EHNNTransformer(Layer):
         x = self.phi1(x, overlap.source_orders)
         value = self._heads(self.value(x))
         y = self.local_dropout(self.merge(self._local(x, value, overlap)))
-        y = to_targets(self.phi2(y, overlap.sizes), overlap)
         if self.global_interaction:
             everything = self.global_dropout(self.merge(self._global(x, value, overlap)))
-            y = y + members_to_targets(self.phi2(everything, members_as(0, overlap)), overlap)
+            y = torch.cat([y, everything])
+            y = to_targets_with_pool(self.phi2(y, overlap.sizes_and_pool), overlap)
+        else:
+            y = to_targets(self.phi2(y, overlap.sizes), overlap)
         y = self.phi3(y, overlap.target_orders)
         if self.bias is not None:
             y = y + self.bias(overlap.target_orders)

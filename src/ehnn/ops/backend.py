@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import torch
 from torch import Tensor
 
 BACKENDS = ("auto", "reference", "cpu", "triton")
@@ -31,6 +33,13 @@ def backend_of(x: Tensor) -> str:
     if _current != "auto":
         return _checked(_current)
     return {"cpu": "cpu", "cuda": "triton"}.get(x.device.type, "reference")
+
+
+def apply(function: type[torch.autograd.Function], *args: Any) -> Any:
+    """``function.apply(*args)`` without its search for default arguments, which costs as much as a small sum."""
+    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
+        return function.apply(*args)
+    return super(torch.autograd.Function, function).apply(*args)  # type: ignore[misc]
 
 
 def _checked(name: str) -> str:

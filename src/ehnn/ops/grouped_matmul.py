@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from .backend import apply
+
 
 def grouped_matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
     """``[rows, d], [groups, d, e], [groups + 1] → [rows, e]``: rows ``ptr[g]:ptr[g+1]`` times ``weight[g]``.
@@ -23,7 +25,7 @@ def grouped_matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
     if torch.is_autocast_enabled(x.device.type) and x.dtype != torch.float64:
         dtype = torch.get_autocast_dtype(x.device.type)
         x, weight = x.to(dtype), weight.to(dtype)
-    return _GroupedMatmul.apply(x.unsqueeze(0), weight.unsqueeze(0), ptr).squeeze(0)
+    return apply(_GroupedMatmul, x.unsqueeze(0), weight.unsqueeze(0), ptr).squeeze(0)
 
 
 class _GroupedMatmul(torch.autograd.Function):
@@ -40,8 +42,8 @@ class _GroupedMatmul(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, weight, ptr = ctx.saved_tensors
-        dx = _GroupedMatmul.apply(grad, weight.mT, ptr) if ctx.needs_input_grad[0] else None
-        dw = _GroupedOuter.apply(x, grad, ptr) if ctx.needs_input_grad[1] else None
+        dx = apply(_GroupedMatmul, grad, weight.mT, ptr) if ctx.needs_input_grad[0] else None
+        dw = apply(_GroupedOuter, x, grad, ptr) if ctx.needs_input_grad[1] else None
         return dx, dw, None
 
     @staticmethod
@@ -63,7 +65,7 @@ class _GroupedOuter(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         x, y, ptr = ctx.saved_tensors
-        return _GroupedMatmul.apply(y, grad.mT, ptr), _GroupedMatmul.apply(x, grad, ptr), None
+        return apply(_GroupedMatmul, y, grad.mT, ptr), apply(_GroupedMatmul, x, grad, ptr), None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Tensor) -> tuple[Tensor, int]:

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Pairs
 
-from .backend import backend_of
+from .backend import apply, backend_of
 
 
 def segment_sum(x: Tensor, pairs: Pairs) -> Tensor:
@@ -33,7 +33,7 @@ def segment_sum(x: Tensor, pairs: Pairs) -> Tensor:
         # An empty slice keeps the gradient connected; 0 · x would spread a NaN of x.
         y = x.new_zeros(pairs.num_rows, flat.shape[1]) + flat[:0].sum()
     else:
-        y = _SegmentSum.apply(flat, *structure(pairs, flat))
+        y = apply(_SegmentSum, flat, *structure(pairs, flat))
     return y.reshape(y.shape[0], *x.shape[1:])
 
 
@@ -74,7 +74,7 @@ class _SegmentSum(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         rows, columns = ctx.saved_tensors[:4], ctx.saved_tensors[4:]
-        return _SegmentSum.apply(grad, *columns, *rows), *[None] * 8
+        return apply(_SegmentSum, grad, *columns, *rows), *[None] * 8
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], x: Tensor, *structure: Tensor) -> tuple[Tensor, int]:
@@ -82,7 +82,7 @@ class _SegmentSum(torch.autograd.Function):
         if any(d is not None for d in in_dims[1:]):
             raise ValueError("vmap over the structure of a hypergraph is not possible; batch instead")
         x = x.movedim(in_dims[0], 1)  # type: ignore[arg-type]
-        y = _SegmentSum.apply(x.flatten(1), *structure)
+        y = apply(_SegmentSum, x.flatten(1), *structure)
         return y.reshape(y.shape[0], *x.shape[1:]), 1
 
 

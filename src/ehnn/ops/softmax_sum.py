@@ -23,7 +23,7 @@ from torch import Tensor
 from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.pairs import repeat
 
-from .backend import backend_of
+from .backend import apply, backend_of
 from .segment_sum import cpu_sum, run_sum, structure
 
 _SAFE_RANGE = {torch.float16: 4.0}
@@ -44,7 +44,7 @@ def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
         return x.new_zeros(pairs.num_rows, *x.shape[1:]) + (x[:0].sum() + logits[:0].sum())
     if backend_of(x) == "reference":
         return reference_softmax_sum(x, logits, pairs)
-    return _SoftmaxSum.apply(x, logits, *structure(pairs, x))[0]
+    return apply(_SoftmaxSum, x, logits, *structure(pairs, x))[0]
 
 
 def reference_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
@@ -76,14 +76,14 @@ class _SoftmaxSum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-        return *_SoftmaxSumBackward.apply(grad, *ctx.saved_tensors), *[None] * 8
+        return *apply(_SoftmaxSumBackward, grad, *ctx.saved_tensors), *[None] * 8
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Tensor) -> tuple[tuple[Tensor, Tensor], Any]:
         """Runs side by side are more heads."""
         x, logits, *structure = args
         x, logits = (_fold(t, d, info.batch_size) for t, d in zip((x, logits), in_dims, strict=False))
-        y, lse = _SoftmaxSum.apply(x, logits, *structure)
+        y, lse = apply(_SoftmaxSum, x, logits, *structure)
         return (_unfold(y, info.batch_size), _unfold(lse, info.batch_size)), (1, 1)
 
 
@@ -107,7 +107,7 @@ class _SoftmaxSumBackward(torch.autograd.Function):
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Tensor) -> tuple[tuple[Tensor, Tensor], Any]:
         values, structure = args[:5], args[5:]
         values = tuple(_fold(t, d, info.batch_size) for t, d in zip(values, in_dims, strict=False))
-        dx, ds = _SoftmaxSumBackward.apply(*values, *structure)
+        dx, ds = apply(_SoftmaxSumBackward, *values, *structure)
         return (_unfold(dx, info.batch_size), _unfold(ds, info.batch_size)), (1, 1)
 
 

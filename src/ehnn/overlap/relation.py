@@ -87,6 +87,12 @@ class Overlap:
         return tuple(self.target_orders.values.tolist())
 
     @kept_property
+    def sizes_and_pool(self) -> Orders:
+        """𝓘 of each group, then 𝓘 = 0 for each batch member: the rows that φ₂ sees."""
+        pool = self.sizes.values.new_zeros(self.num_members)
+        return Orders.of(torch.cat([self.sizes.expand(), pool]))
+
+    @kept_property
     def merged(self) -> Pairs:
         """``Pairs`` of targets × sources with any overlap, for layers that do not see 𝓘."""
         if self.gather is None:
@@ -106,7 +112,9 @@ class Overlap:
 
     def prepare(self) -> Overlap:
         """This relation with all its lazy views made, as a compiled layer or a CUDA graph needs them."""
-        for view in ("merged", "slots", "triplets", "distinct_source_orders", "distinct_target_orders"):
+        for view in ("merged", "slots", "triplets", "sizes_and_pool"):
+            getattr(self, view)
+        for view in ("distinct_source_orders", "distinct_target_orders"):
             getattr(self, view)
         return self
 
