@@ -72,10 +72,8 @@ def main() -> None:
     print("\nk-edge identification, orders 2 to 10, chosen on validation\n")
     lines = [(TITLES[c["model"]], f"{c['rows'][0]['mean']:.1f} %", f"{t:.0f} s") for c, t in cells]
     print(plain_table(("model", "test accuracy", "time"), lines))
-    print(
-        f"\nOne seed and {given.epochs} epochs. `ehnn reproduce k-edge` trains the paper's own settings too, 500"
-    )
-    print("epochs and 5 seeds, also on orders never seen in training: results/k-edge.csv.")
+    print(f"\nOne seed, {given.epochs} epochs. `ehnn reproduce k-edge` also trains the paper's own settings,")
+    print("500 epochs and 5 seeds, and tests on orders never seen in training: results/k-edge.csv.")
     try:
         draw_k_edge([cell for cell, _ in cells], given.out)
         print(f"\nPicture: {given.out}")

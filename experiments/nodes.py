@@ -19,14 +19,14 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from ehnn import datasets
-from ehnn.nn import EHNNMLP, EHNNTransformer, Stack, pairs_path
-from ehnn.reproduce.nodes_config import EHNN_MLP, EHNN_TRANSFORMER, PAPER
+from ehnn.nn import EHNNMLP, Stack, pairs_path
+from ehnn.reproduce.nodes_config import EHNN_MLP, EHNN_TRANSFORMER, PAPER, ResidualTransformer
 from ehnn.tasks import NodeClassification
 from ehnn.training import TrainConfig, fit
 
 MODELS = {  # a layer, the number of V → V∪E → V pairs, and the paper's hyperparameters for each dataset
     "ehnn-mlp": (EHNNMLP, 1, EHNN_MLP),
-    "ehnn-transformer": (EHNNTransformer, 2, EHNN_TRANSFORMER),
+    "ehnn-transformer": (ResidualTransformer, 2, EHNN_TRANSFORMER),
 }
 
 

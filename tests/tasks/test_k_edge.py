@@ -98,7 +98,7 @@ def test_an_epoch_has_each_hypergraph_once_and_repeats_itself() -> None:
 
 
 def test_unknown_setting() -> None:
-    with pytest.raises(ValueError, match="setting must be one of .*, got 'sen'"):
+    with pytest.raises(ValueError, match=r"setting must be one of .*, got 'sen'"):
         KEdge("sen")
 
 

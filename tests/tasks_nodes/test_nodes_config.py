@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ehnn.datasets import list_datasets
-from ehnn.nn import Stack
+from ehnn.nn import EHNNTransformer, Stack
 from ehnn.nn.dropout import Dropout
 from ehnn.reproduce.nodes import average_ranks
 from ehnn.reproduce.nodes_config import (
@@ -18,6 +18,7 @@ from ehnn.reproduce.nodes_config import (
     MODELS,
     PAPER,
     SETTINGS,
+    ResidualTransformer,
     Settings,
     find_model,
     make_model,
@@ -57,6 +58,18 @@ def test_settings_reach_the_model():
     deep = make_model("ehnn-mlp", Settings(8, classifier_layers=2, classifier_hidden=5), 6, 3)
     assert [m.out_features for m in deep.classifier if isinstance(m, torch.nn.Linear)] == [5, 3]
     assert any(isinstance(m, Dropout) for m in deep.classifier)
+
+
+def test_the_transformer_keeps_what_a_node_was(h):
+    layer = ResidualTransformer(4, 4).eval()
+    plain = EHNNTransformer(4, 4).eval()
+    plain.load_state_dict(layer.state_dict())
+    nodes, everything = torch.randn(40, 4), torch.randn(46, 4)
+    out = h.overlap("nodes", "all")
+    kept = layer(nodes, out) - plain(nodes, out)
+    torch.testing.assert_close(kept, torch.cat([nodes, torch.zeros(6, 4)]))
+    back = h.overlap("all", "nodes")
+    torch.testing.assert_close(layer(everything, back) - plain(everything, back), everything[:40])
 
 
 def test_the_papers_table_of_hyperparameters():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer, Phi
@@ -73,15 +73,36 @@ def make_pair(name: str, h: Hypergraph, width: int = 64, heads: int = 4) -> Pair
     return Pair(layer, layer, h, middle, activation=name == "ehnn-hypernetwork").to(h.device)
 
 
+class _Again(torch.autograd.Function):
+    """φ(x) that keeps x alone: the backward pass runs φ once more."""
+
+    @staticmethod
+    def forward(ctx: Any, phi: Phi, orders: Orders, x: Tensor, *parameters: Tensor) -> Tensor:
+        ctx.phi, ctx.orders = phi, orders
+        ctx.save_for_backward(x, *parameters)
+        return phi(x, orders)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, *parameters = ctx.saved_tensors
+        wanted = ctx.needs_input_grad[2]
+        with torch.enable_grad():
+            x = x.detach().requires_grad_(wanted)
+            y = ctx.phi(x, ctx.orders)
+        inputs = [x, *parameters] if wanted else parameters
+        grads = torch.autograd.grad(y, inputs, grad, allow_unused=True)
+        return None, None, *(grads if wanted else (None, *grads))
+
+
 class _Recomputed(nn.Module):
-    """φ that keeps its input alone and is computed again in the backward pass."""
+    """φ that is computed again in the backward pass."""
 
     def __init__(self, phi: Phi) -> None:
         super().__init__()
         self.phi = phi
 
     def forward(self, x: Tensor, orders: Orders) -> Tensor:
-        return checkpoint(self.phi, x, orders, use_reentrant=False, preserve_rng_state=False)
+        return _Again.apply(self.phi, orders, x, *self.phi.parameters())
 
 
 def recompute_phis(model: nn.Module) -> nn.Module:

@@ -36,8 +36,8 @@ class PlainEHNNMLP(nn.Module):
     def __init__(self, width: int, max_order: int) -> None:
         super().__init__()
         self.phi1, self.phi2, self.phi3 = PlainPhi(width), PlainPhi(width), PlainPhi(width)
-        self.bias = nn.Module()
-        self.bias.net = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+        net = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+        self.bias = nn.ModuleDict({"net": net})
         codes = OrderEncoding("sinusoidal", width)(torch.arange(max_order + 1))
         self.register_buffer("codes", codes, persistent=False)
 
@@ -50,7 +50,7 @@ class PlainEHNNMLP(nn.Module):
         y = self.phi2(total / relation.count, self.codes[relation.ones])
         y = y + self.phi2(x.mean(0, keepdim=True), self.codes[:1])
         code = self.codes[relation.target_orders]
-        return self.phi3(y, code) + self.bias.net(code)
+        return self.phi3(y, code) + self.bias["net"](code)
 
 
 class PlainRelation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,14 @@ from ehnn.results import provenance, read_rows, write_rows
 
 Row = dict[str, Any]
 Say = Callable[[str], None]
+Metrics = Mapping[str, Sequence[float] | float | None]
 
 
 @dataclass
 class Report:
     """The rows of one benchmark.
 
-    In a row, ``mean`` is the *median* of the ``runs`` repeats: a shared machine has outliers on one side only.
+    In a row, ``mean`` is the *median* of the ``runs`` repeats: what disturbs a clock only adds to it.
 
     Args:
         experiment: the name of the table in ``out``.
@@ -34,7 +35,7 @@ class Report:
     rows: list[Row] = field(default_factory=list)
 
     def add(
-        self, setting: str, model: str, metrics: dict[str, Sequence[float] | float | None],
+        self, setting: str, model: str, metrics: Metrics,
         paper: dict[str, float] | None = None,
     ) -> None:  # fmt: skip
         """A row per metric (None: not measured), written at once: what is measured stays, come what may."""

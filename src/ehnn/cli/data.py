@@ -21,9 +21,9 @@ def list_all() -> None:
     lines = []
     for card in datasets.list_datasets():
         s = card.statistics
-        counts = (s.nodes, s.hyperedges, s.incidences, s.features, s.classes)
-        lines.append((card.name, *("unknown" if n is None else str(n) for n in counts), card.title))
-    columns = ("name", "nodes", "hyperedges", "incidences", "features", "classes", "what")
+        counts = (s.nodes, s.hyperedges, s.features, s.classes)
+        lines.append((card.name, *map(str, counts), card.title))
+    columns = ("name", "nodes", "hyperedges", "features", "classes", "what")
     show_table("Datasets", columns, lines)
 
 

@@ -34,6 +34,9 @@ class Request:
         return f"Run the same command to go on; what is done is kept in {self.runs_dir} and {self.out}."
 
 
+_LEGEND = "Test accuracy in %, mean ± std; epoch chosen on validation, or best on test like the paper's."
+
+
 def table(place: str, asked: Request) -> int:
     """Run the `Experiment` at ``module:name``; returns the exit code."""
     module, _, name = place.partition(":")
@@ -45,7 +48,7 @@ def table(place: str, asked: Request) -> int:
         found, models, settings, seeds=seeds, epochs=asked.epochs, device=asked.device, out=asked.out,
         runs_dir=asked.runs_dir, fresh=asked.fresh, say=_say,
     )  # fmt: skip
-    show_table(f"{found.title} (accuracy in %, mean ± std)", COLUMNS, table_lines(cells))
+    show_table(f"{found.title}\n{_LEGEND}", COLUMNS, table_lines(cells))
     typer.echo(f"\nWritten: {asked.out / found.name}.json, .csv")
     _draw(found, finished(found, asked.runs_dir, seeds, asked.epochs), asked.out)
     return 0

@@ -9,21 +9,22 @@ from ehnn.reproduce.report import plain_table
 
 
 def show_table(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
-    """Print a table; where the first field changes, a line is drawn."""
-    if not sys.stdout.isatty():
+    """Print a table; where the first field has groups, there is a gap between them."""
+    if not sys.stdout.isatty() or not lines:
         print(f"{title}\n\n{plain_table(columns, lines)}")
         return
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left")
-    for column in columns:
-        table.add_column(
-            column, justify="right" if lines and _numeric(lines, columns.index(column)) else "left"
-        )
-    for line, after in zip(lines, [*lines[1:], None], strict=True):
-        table.add_row(*(Text(v) for v in line), end_section=after is not None and after[0] != line[0])
+    table = Table(title=Text(title), title_justify="left", box=SIMPLE, pad_edge=False)
+    for i, column in enumerate(columns):
+        numeric = _numeric(lines, i)
+        table.add_column(column, justify="right" if numeric else "left", no_wrap=numeric, overflow="fold")
+    grouped = len({line[0] for line in lines}) < len(lines)
+    for line, after in zip(lines, [*lines[1:], lines[-1]], strict=True):
+        table.add_row(*map(Text, line), end_section=grouped and after[0] != line[0])
     Console().print(table)
 
 

@@ -32,6 +32,7 @@ from torch import Tensor, nn
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNTransformer, Stack, baselines, pairs_path
 from ehnn.nn.dropout import Dropout
+from ehnn.overlap import Overlap
 from ehnn.training import TrainConfig
 
 DATASETS = (
@@ -46,6 +47,20 @@ class SampledHAN(baselines.HAN):
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:  # type: ignore[override]
         return super().forward(h, x, sample=getattr(h, "sample", None))
+
+
+class ResidualTransformer(EHNNTransformer):
+    """EHNN-Transformer that adds to every node what it was before: the release's ``x + Attn(LayerNorm(x))``.
+
+    For layers between "nodes" and "all", where nodes come first; hyperedges have nothing before. Two
+    pairs of layers without it average a node's own features away: on House the loss then stays at
+    that of a coin for 100 epochs and more.
+    """
+
+    def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
+        y = super().forward(x, overlap)
+        new = max(y.shape[0] - x.shape[0], 0)
+        return y + nn.functional.pad(x, (0, 0, 0, new))[: y.shape[0]]
 
 
 @dataclass(frozen=True)
@@ -83,7 +98,7 @@ MODELS = {
     "all-deep-sets": Model(baselines.AllDeepSets, stacked=True, activation=True),
     "all-set-transformer": Model(baselines.AllSetTransformer, stacked=True, activation=True),
     "ehnn-mlp": Model(EHNNMLP, stacked=True),
-    "ehnn-transformer": Model(EHNNTransformer, stacked=True, pairs=2),
+    "ehnn-transformer": Model(ResidualTransformer, stacked=True, pairs=2),
 }
 """Rows of Table 2."""
 

@@ -1,0 +1,121 @@
+"""What a model reads of each node: given features, structural ones, or both; standardised."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Hypergraph
+
+FEATURES = ("auto", "given", "structural", "both")
+
+
+def structural_features(h: Hypergraph) -> Tensor:
+    """``[num_nodes, 5]`` numbers that renumbering permutes and does not change.
+
+    A one, and the logarithms (of 1 + …) of the degree, of the mean and the largest order of the node's
+    hyperedges, and of its number of co-members.
+
+    >>> structural_features(Hypergraph.from_edges([[0, 1, 2], [2, 3]], num_nodes=5)).exp().sub(1)[2, 1:]
+    tensor([2.0000, 2.5000, 3.0000, 3.0000])
+    """
+    node, edge = h.index
+    order = h.orders[edge]
+    total = torch.zeros(h.num_nodes, dtype=torch.int64, device=h.device).index_add_(0, node, order)
+    largest = torch.zeros_like(total).scatter_reduce_(0, node, order, "amax")
+    mean = total / h.degrees.clamp(min=1)
+    others = total - h.degrees
+    columns = torch.stack([h.degrees, mean, largest, others], 1).to(torch.get_default_dtype()).log1p()
+    return torch.cat([torch.ones_like(columns[:, :1]), columns], 1)
+
+
+@dataclass(frozen=True)
+class Features:
+    """How node features are made, and the scale learned in `fit`.
+
+    Attributes:
+        kind: ``"given"``, ``"structural"`` or ``"both"``.
+        width, edge_width: channels of x and edge_x that were given in `fit`; 0 for none.
+        mean, scale: ``[d]`` of the node features.
+        edge_mean, edge_scale: ``[d_e]`` of the hyperedge features.
+    """
+
+    kind: str
+    width: int
+    edge_width: int
+    mean: Tensor
+    scale: Tensor
+    edge_mean: Tensor
+    edge_scale: Tensor
+
+    @classmethod
+    def learn(cls, h: Hypergraph, wanted: str, auto: str = "given") -> Features:
+        """From the hypergraph to fit; ``auto`` is what ``"auto"`` means where x is given."""
+        if wanted not in FEATURES:
+            raise ValueError(f"features must be one of {FEATURES}, got {wanted!r}")
+        if wanted in ("given", "both") and h.x is None:
+            raise ValueError(f"features={wanted!r} needs node features x, got none: {h}")
+        kind = (auto if h.x is not None else "structural") if wanted == "auto" else wanted
+        width = 0 if h.x is None or kind == "structural" else h.x.shape[1]
+        edge_width = 0 if h.edge_x is None else h.edge_x.shape[1]
+        empty = torch.zeros(0)
+        bare = cls(kind, width, edge_width, empty, empty, empty, empty)
+        mean, scale = _scale_of(bare.raw(h))
+        edge = _scale_of(_floats(h.edge_x, "edge_x")) if h.edge_x is not None else (empty, empty)
+        return cls(kind, width, edge_width, mean, scale, *edge)
+
+    def raw(self, h: Hypergraph) -> Tensor:
+        """``[num_nodes, d]`` before scaling."""
+        found = 0 if h.x is None else h.x.shape[1]
+        if self.kind != "structural" and found != self.width:
+            raise ValueError(f"x must have {self.width} channels as in fit, got {found or 'no x'}")
+        if self.kind == "structural":
+            return structural_features(h)
+        given = _floats(h.x, "x")
+        return given if self.kind == "given" else torch.cat([given, structural_features(h)], 1)
+
+    @property
+    def channels(self) -> int:
+        """Channels that the model reads."""
+        return self.mean.shape[0] + self.edge_width
+
+    def apply(self, h: Hypergraph) -> Hypergraph:
+        """``h`` with the features that the model reads."""
+        x = (self.raw(h) - self.mean.to(h.device)) / self.scale.to(h.device)
+        found = 0 if h.edge_x is None else h.edge_x.shape[1]
+        if found != self.edge_width:
+            raise ValueError(f"edge_x must have {self.edge_width} channels as in fit, got {found}")
+        if h.edge_x is None:
+            return h.replace(x=x)
+        edge_x = (_floats(h.edge_x, "edge_x") - self.edge_mean.to(h.device)) / self.edge_scale.to(h.device)
+        return h.replace(x=x, edge_x=edge_x)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What is saved of it, beside `about`."""
+        names = ("mean", "scale", "edge_mean", "edge_scale")
+        return {f"features.{name}": getattr(self, name) for name in names}
+
+    def about(self) -> dict[str, str | int]:
+        return {"kind": self.kind, "width": self.width, "edge_width": self.edge_width}
+
+
+def _floats(x: Tensor | None, name: str) -> Tensor:
+    assert x is not None
+    if x.is_complex():
+        raise ValueError(f"{name} must be real numbers, got {x.dtype}")
+    x = x.to(torch.get_default_dtype())
+    if not bool(x.isfinite().all()):
+        row = int((~x.isfinite()).any(1).nonzero()[0])
+        raise ValueError(f"{name} must be finite, got NaN or infinity in row {row}")
+    return x
+
+
+def _scale_of(x: Tensor) -> tuple[Tensor, Tensor]:
+    """``[d]`` mean and standard deviation of each column; a constant column is left as it is."""
+    if x.shape[0] == 0:
+        return x.new_zeros(x.shape[1]).cpu(), x.new_ones(x.shape[1]).cpu()
+    mean, scale = x.mean(0), x.std(0, correction=0)
+    constant = scale <= 1e-6 * mean.abs().clamp(min=1e-30)
+    return mean.masked_fill(constant, 0.0).cpu(), scale.masked_fill(constant, 1.0).cpu()

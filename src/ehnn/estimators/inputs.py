@@ -1,0 +1,138 @@
+"""From whatever holds a hypergraph to a `Hypergraph`, and from names to numbers of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ehnn import io
+from ehnn.hypergraph import Hypergraph
+from ehnn.io._support import shorten, suggest
+
+_HOW = (
+    "a Hypergraph, a list of hyperedges, a mapping of named hyperedges, an incidence matrix, a pandas frame "
+    "of (node, hyperedge) rows, or an object of PyG, XGI, HyperNetX or NetworkX"
+)
+
+
+def as_hypergraph(data: Any) -> Hypergraph:
+    """``data`` as a Hypergraph.
+
+    Accepts a Hypergraph; a list of hyperedges, each a collection of node numbers or of names; a mapping
+    from hyperedge names to such collections; a scipy or dense incidence matrix ``[num_nodes, num_edges]``
+    or a 2 × nnz index; a pandas frame with a row per (node, hyperedge); a HIF dictionary; and the objects
+    of PyG (``HyperGraphData``), XGI, HyperNetX and NetworkX (bipartite graphs).
+
+    >>> as_hypergraph([["ann", "bob"], ["bob", "cy"]]).node_names
+    ('ann', 'bob', 'cy')
+    >>> as_hypergraph([[0, 1], [1, 2, 3]])
+    Hypergraph(4 nodes, 2 hyperedges, 5 incidences, orders 2 to 3)
+    """
+    if isinstance(data, Hypergraph):
+        return data
+    convert = _FOREIGN.get(type(data).__module__.partition(".")[0])
+    if convert is not None and not isinstance(data, np.generic):
+        return convert(data)
+    if isinstance(data, Mapping):
+        return io.from_hif_dict(data) if "incidences" in data else io.from_named_edges(data)  # type: ignore[arg-type]
+    if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
+        return _from_lists(data)
+    hint = "; read files with ehnn.io.read_csv or ehnn.io.read_hif" if isinstance(data, str) else ""
+    raise ValueError(f"a hypergraph must be {_HOW}; got {shorten(data)}{hint}")
+
+
+def _from_lists(edges: Iterable[Any]) -> Hypergraph:
+    try:
+        lists = [e if isinstance(e, str) else tuple(e) for e in edges]
+    except TypeError as error:
+        raise ValueError(f"hyperedges must be collections of nodes: {error}") from error
+    numbers = all(isinstance(v, Integral) and not isinstance(v, bool) for edge in lists for v in edge)
+    return Hypergraph.from_edges(lists) if numbers else io.from_named_edges(lists)  # type: ignore[arg-type]
+
+
+def _from_pandas(frame: Any) -> Hypergraph:
+    if not hasattr(frame, "columns"):
+        raise ValueError(f"a pandas frame of (node, hyperedge) rows is expected, got {type(frame).__name__}")
+    columns = list(frame.columns)
+    node = next((c for c in columns if str(c).lower() == "node"), None)
+    edge = next((c for c in columns if str(c).lower() in ("hyperedge", "edge")), None)
+    if node is None or edge is None:
+        if len(columns) != 2:
+            raise ValueError(
+                "a frame must have columns 'node' and 'hyperedge', or exactly two columns (node, hyperedge); "
+                f"got {columns}"
+            )
+        node, edge = columns
+    for column in (node, edge):
+        missing = np.flatnonzero(frame[column].isna().to_numpy())
+        if missing.size:
+            raise ValueError(f"column {column!r} of the frame is empty in row {int(missing[0])} (from 0)")
+    nodes, node_names = _codes(frame[node].tolist())
+    edges, edge_names = _codes(frame[edge].tolist())
+    count = (int(nodes.max()) + 1, int(edges.max()) + 1) if len(nodes) else (0, 0)
+    return Hypergraph.from_incidence((nodes, edges), *count, node_names=node_names, edge_names=edge_names)
+
+
+def _codes(values: list[Hashable]) -> tuple[np.ndarray, tuple[Hashable, ...] | None]:
+    """Number of each value and the names, or None for names that are mere numbers 0 … n−1."""
+    names = list(dict.fromkeys(values))
+    if names and all(type(v) is int for v in names) and set(names) == set(range(len(names))):
+        return np.asarray(values, np.int64), None
+    number = dict(zip(names, range(len(names)), strict=True))
+    return np.fromiter(map(number.__getitem__, values), np.int64, len(values)), tuple(names)
+
+
+def _from_pyg(data: Any) -> Hypergraph:
+    if "num_vertices" in data:
+        return io.from_pyg_bipartite(data)
+    if "hypergraph" not in type(data).__name__.lower():
+        raise ValueError(
+            f"a torch_geometric HyperGraphData is expected, got {type(data).__name__}, whose edge_index joins "
+            "nodes with nodes; make its hyperedges first"
+        )
+    return io.from_pyg(data)
+
+
+_FOREIGN: dict[str, Callable[[Any], Hypergraph]] = {
+    "scipy": io.from_scipy,
+    "pandas": _from_pandas,
+    "torch_geometric": _from_pyg,
+    "xgi": io.from_xgi,
+    "hypernetx": io.from_hypernetx,
+    "networkx": io.from_networkx,
+    "numpy": Hypergraph.from_incidence,
+    "torch": Hypergraph.from_incidence,
+}
+
+
+# ---------------------------------------------------------------------- nodes by name
+
+
+def node_numbers(h: Hypergraph, nodes: Iterable[Any], what: str = "node") -> Tensor:
+    """``[len(nodes)]`` int64 numbers of nodes given by name, or by number where ``h`` has no names."""
+    wanted = [v.item() if isinstance(v, (np.generic, Tensor)) else v for v in nodes]
+    if h.node_names is None:
+        for v in wanted:
+            if not isinstance(v, Integral) or isinstance(v, bool) or not 0 <= v < h.num_nodes:
+                raise ValueError(f"{what} {shorten(v)} is not a node: expected 0 to {h.num_nodes - 1}")
+        return torch.tensor(wanted, dtype=torch.int64)
+    number = {name: i for i, name in enumerate(h.node_names)}
+    if len(number) != h.num_nodes:
+        raise ValueError("node names must be distinct to look nodes up by name, but a name appears twice")
+    try:
+        return torch.tensor([number[v] for v in wanted], dtype=torch.int64)
+    except (KeyError, TypeError):
+        unknown = next(v for v in wanted if not _known(v, number))
+    raise ValueError(f"{what} {shorten(unknown)} is not a node{suggest(unknown, list(number)[:10_000])}")
+
+
+def _known(value: Any, known: Mapping[Hashable, int]) -> bool:
+    try:
+        return value in known
+    except TypeError:
+        return False

@@ -1,0 +1,280 @@
+"""Labels as people give them, as numbers that a loss reads, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ehnn.io._support import shorten
+from ehnn.tasks.k_edge import accuracy, cross_entropy
+
+# ---------------------------------------------------------------------- reading
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN and pandas' NA say: no label."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and math.isnan(value)
+
+
+def as_list(y: Any, name: str = "y") -> list[Any]:
+    """``y`` as a list of plain Python values, one per row; a row of a matrix is a list."""
+    if isinstance(y, Tensor):
+        y = y.detach().cpu().numpy()
+    if hasattr(y, "tolist"):
+        y = y.tolist()
+    elif hasattr(y, "to_numpy"):  # a pandas frame
+        y = y.to_numpy().tolist()
+    if isinstance(y, (str, bytes)) or not isinstance(y, Sequence):
+        raise ValueError(f"{name} must be one label per row or a mapping from names, got {shorten(y)}")
+    return [v.item() if isinstance(v, (np.generic, Tensor)) and v.ndim == 0 else v for v in y]
+
+
+def is_matrix(values: Sequence[Any]) -> bool:
+    """Whether the rows are rows of a matrix."""
+    return any(isinstance(v, (list, tuple, np.ndarray)) for v in values)
+
+
+# ---------------------------------------------------------------------- kinds of targets
+
+
+@dataclass(frozen=True)
+class Classes:
+    """One class per row. Encoded: ``[rows]`` int64, -1 where there is no label."""
+
+    classes: tuple[Any, ...]
+
+    @classmethod
+    def learn(cls, values: Sequence[Any]) -> Classes:
+        """From the labels to fit."""
+        found = set(_plain_class(v) for v in values if not _no_class(v))
+        if not found:
+            raise ValueError(f"not one of the {len(values)} rows has a label")
+        kinds = {"text" if isinstance(v, str) else "numbers" for v in found}
+        if len(kinds) > 1:
+            raise ValueError(f"labels must be all text or all numbers, got both: {shorten(sorted(found, key=str))}")
+        if len(found) == 1:
+            hint = "; -1 means no label" if any(v == -1 for v in values if isinstance(v, int)) else ""
+            raise ValueError(f"there is only one class, {shorten(next(iter(found)))}{hint}")
+        return cls(tuple(sorted(found)))
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.classes)
+
+    def encode(self, values: Sequence[Any]) -> Tensor:
+        """``[rows]``; a class that was not there in fit is an error."""
+        number = {c: i for i, c in enumerate(self.classes)}
+        plain = [None if _no_class(v) else _plain_class(v) for v in values]
+        unknown = next((v for v in plain if v is not None and v not in number), None)
+        if unknown is not None:
+            raise ValueError(f"class {shorten(unknown)} was not there in fit; known: {shorten(self.classes)}")
+        return torch.tensor([-1 if v is None else number[v] for v in plain], dtype=torch.int64)
+
+    def hide(self, target: Tensor, rows: Tensor) -> Tensor:
+        """``target`` with no labels outside the boolean ``rows``."""
+        return target.masked_fill(~rows, -1)
+
+    def labelled(self, target: Tensor) -> Tensor:
+        return target >= 0
+
+    def loss(self, logits: Tensor, target: Tensor) -> Tensor:
+        return cross_entropy(logits, target)
+
+    def metric(self, logits: Tensor, target: Tensor) -> Tensor:
+        return accuracy(logits, target)
+
+    def proba(self, logits: Tensor) -> np.ndarray:
+        return logits.double().softmax(-1).cpu().numpy()
+
+    def predict(self, logits: Tensor) -> np.ndarray:
+        return np.asarray(self.classes)[logits.argmax(-1).cpu().numpy()]
+
+    def score(self, logits: Tensor, target: Tensor) -> float:
+        """Share of labelled rows that are right."""
+        return float(accuracy(logits.unsqueeze(0), target)) / 100
+
+    def about(self) -> dict[str, Any]:
+        return {"kind": "classes", "classes": list(self.classes)}
+
+
+@dataclass(frozen=True)
+class MultiLabel:
+    """Several yes/no labels per row. Encoded: ``[rows, labels]`` of 0, 1 and NaN (missing)."""
+
+    labels: int
+
+    @classmethod
+    def learn(cls, values: Sequence[Any]) -> MultiLabel:
+        table = _matrix(values, None)
+        if not bool((table >= 0).any()):
+            raise ValueError(f"not one of the {len(values)} rows has a label")
+        return cls(table.shape[1])
+
+    @property
+    def num_outputs(self) -> int:
+        return self.labels
+
+    def encode(self, values: Sequence[Any]) -> Tensor:
+        table = _matrix(values, self.labels)
+        table[table == -1] = math.nan
+        wrong = table[~table.isnan() & (table != 0) & (table != 1)]
+        if wrong.numel():
+            raise ValueError(f"a matrix of labels must hold 0, 1 and -1 or NaN (missing), got {wrong[0]:g}")
+        return table.to(torch.get_default_dtype())
+
+    def hide(self, target: Tensor, rows: Tensor) -> Tensor:
+        return target.masked_fill(~rows.unsqueeze(1), math.nan)
+
+    def labelled(self, target: Tensor) -> Tensor:
+        return (~target.isnan()).any(1)
+
+    def loss(self, logits: Tensor, target: Tensor) -> Tensor:
+        known = (~target.isnan()).expand(logits.shape)
+        losses = F.binary_cross_entropy_with_logits(
+            logits, target.nan_to_num().expand(logits.shape), reduction="none"
+        )
+        return (losses * known).sum((1, 2)) / known.sum((1, 2)).clamp(min=1)
+
+    def metric(self, logits: Tensor, target: Tensor) -> Tensor:
+        return -self.loss(logits, target)
+
+    def proba(self, logits: Tensor) -> np.ndarray:
+        return logits.double().sigmoid().cpu().numpy()
+
+    def predict(self, logits: Tensor) -> np.ndarray:
+        return (logits > 0).long().cpu().numpy()
+
+    def score(self, logits: Tensor, target: Tensor) -> float:
+        """Share of labelled rows whose known labels are all right."""
+        rows = self.labelled(target)
+        right = ((logits > 0) == (target > 0)) | target.isnan()
+        return float(right[rows].all(1).double().mean())
+
+    def about(self) -> dict[str, Any]:
+        return {"kind": "multi-label", "labels": self.labels}
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """One or more real numbers per row. Encoded: ``[rows, numbers]``, standardised, NaN where missing."""
+
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+    single: bool
+
+    @classmethod
+    def learn(cls, values: Sequence[Any]) -> Numbers:
+        single = not is_matrix(values)
+        table = _matrix([[v] for v in values] if single else values, None).numpy()
+        known = ~np.isnan(table).all(0)
+        if not known.all():
+            raise ValueError(f"not one of the {len(values)} rows has a number" + ("" if single else " in a column"))
+        scale = np.nanstd(table, 0)
+        scale[scale == 0] = 1.0
+        return cls(tuple(np.nanmean(table, 0).tolist()), tuple(scale.tolist()), single)
+
+    @property
+    def num_outputs(self) -> int:
+        return len(self.mean)
+
+    def encode(self, values: Sequence[Any]) -> Tensor:
+        table = _matrix([[v] for v in values] if not is_matrix(values) else values, len(self.mean))
+        scaled = (table - torch.tensor(self.mean).double()) / torch.tensor(self.scale).double()
+        return scaled.to(torch.get_default_dtype())
+
+    def hide(self, target: Tensor, rows: Tensor) -> Tensor:
+        return target.masked_fill(~rows.unsqueeze(1), math.nan)
+
+    def labelled(self, target: Tensor) -> Tensor:
+        return (~target.isnan()).any(1)
+
+    def loss(self, logits: Tensor, target: Tensor) -> Tensor:
+        known = (~target.isnan()).expand(logits.shape)
+        losses = (logits - target.nan_to_num()).square() * known
+        return losses.sum((1, 2)) / known.sum((1, 2)).clamp(min=1)
+
+    def metric(self, logits: Tensor, target: Tensor) -> Tensor:
+        return -self.loss(logits, target)
+
+    def predict(self, logits: Tensor) -> np.ndarray:
+        numbers = logits.double().cpu() * torch.tensor(self.scale).double() + torch.tensor(self.mean).double()
+        return numbers.squeeze(1).numpy() if self.single else numbers.numpy()
+
+    def score(self, logits: Tensor, target: Tensor) -> float:
+        """R², the mean over columns: 1 is perfect, 0 is no better than the mean."""
+        found, true = logits.double().cpu(), target.double().cpu()
+        known = ~true.isnan()
+        count = known.sum(0).clamp(min=1)
+        true = true.nan_to_num()
+        mean = true.sum(0) / count
+        residual = ((true - found).square() * known).sum(0)
+        total = ((true - mean).square() * known).sum(0)
+        constant = torch.where(residual <= 0, 1.0, 0.0).double()
+        return float(torch.where(total > 0, 1 - residual / total.clamp(min=1e-300), constant).mean())
+
+    def about(self) -> dict[str, Any]:
+        return {"kind": "numbers", "mean": self.mean, "scale": self.scale, "single": self.single}
+
+
+Targets = Classes | MultiLabel | Numbers
+
+
+def targets_from(about: Mapping[str, Any]) -> Targets:
+    """Inverse of ``about()``."""
+    kind = about["kind"]
+    if kind == "classes":
+        return Classes(tuple(about["classes"]))
+    if kind == "multi-label":
+        return MultiLabel(int(about["labels"]))
+    if kind == "numbers":
+        mean, scale = (tuple(float(v) for v in about[name]) for name in ("mean", "scale"))
+        return Numbers(mean, scale, bool(about["single"]))
+    raise ValueError(f"unknown kind of targets {kind!r}")
+
+
+def _no_class(value: Any) -> bool:
+    return is_missing(value) or (isinstance(value, (int, float)) and value == -1)
+
+
+def _plain_class(value: Any) -> Any:
+    """A class as str, int or bool."""
+    if isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, float):
+        raise ValueError(f"label {value} is not a class; to predict numbers, use a regressor")
+    if not isinstance(value, int):
+        raise ValueError(f"a label must be text or an integer, got {shorten(value)}")
+    if value < 0:
+        raise ValueError(f"label {value} is negative; classes count from 0, and -1 means no label")
+    return value
+
+
+def _matrix(values: Sequence[Any], width: int | None) -> Tensor:
+    """``[rows, width]`` float64; a missing row or entry is NaN."""
+    widths = {len(v) for v in values if isinstance(v, (list, tuple, np.ndarray))}
+    if len(widths) != 1 or (width is not None and widths != {width}):
+        wanted = "equally many" if width is None else f"{width}"
+        raise ValueError(f"each row of y must have {wanted} entries, got {sorted(widths) or 'no rows'}")
+    empty = [None] * widths.pop()
+    try:
+        rows = [
+            [math.nan if is_missing(v) else float(v) for v in (empty if is_missing(row) else row)]
+            for row in values
+        ]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"a matrix of labels must hold numbers: {error}") from error
+    table = torch.tensor(rows, dtype=torch.float64).reshape(len(rows), len(empty))
+    if bool(table.isinf().any()):
+        raise ValueError("labels must be finite, got infinity")
+    return table
