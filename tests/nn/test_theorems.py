@@ -39,7 +39,7 @@ class FixedQuery(nn.Module):
         self.query = query
 
     def forward(self, sizes):
-        return self.query.flatten().expand(sizes.shape[0], -1)
+        return self.query.flatten().expand(1 + sizes.values.shape[0], -1)
 
 
 def rows(h, family):

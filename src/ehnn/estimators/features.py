@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 
+_TENSORS = ("mean", "scale", "edge_mean", "edge_scale")
 FEATURES = ("auto", "given", "structural", "both")
 
 
@@ -66,6 +69,17 @@ class Features:
         edge = _scale_of(_floats(h.edge_x, "edge_x")) if h.edge_x is not None else (empty, empty)
         return cls(kind, width, edge_width, mean, scale, *edge)
 
+    @classmethod
+    def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Features:
+        """Inverse of `about` and `tensors`."""
+        found = cls(
+            str(about["kind"]), int(about["width"]), int(about["edge_width"]),
+            *(tensors[f"features.{name}"] for name in _TENSORS),
+        )  # fmt: skip
+        if found.kind not in FEATURES[1:] or found.mean.shape != found.scale.shape:
+            raise ValueError(f"the saved features of kind {found.kind!r} do not fit together")
+        return found
+
     def raw(self, h: Hypergraph) -> Tensor:
         """``[num_nodes, d]`` before scaling."""
         found = 0 if h.x is None else h.x.shape[1]
@@ -94,8 +108,7 @@ class Features:
 
     def tensors(self) -> dict[str, Tensor]:
         """What is saved of it, beside `about`."""
-        names = ("mean", "scale", "edge_mean", "edge_scale")
-        return {f"features.{name}": getattr(self, name) for name in names}
+        return {f"features.{name}": getattr(self, name) for name in _TENSORS}
 
     def about(self) -> dict[str, str | int]:
         return {"kind": self.kind, "width": self.width, "edge_width": self.edge_width}

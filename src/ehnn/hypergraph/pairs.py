@@ -59,6 +59,11 @@ class Pairs:
         return repeat(self.lengths, len(self))
 
     @kept_property
+    def inverse_lengths(self) -> Tensor:
+        """``[num_rows]`` float64: 1 over the number of pairs in each row (1 for empty rows)."""
+        return 1 / self.lengths.clamp(min=1).double()
+
+    @kept_property
     def split(self) -> tuple[Tensor, Tensor] | None:
         """Rows cut into chunks of at most `LONG` pairs: ``chunk_ptr`` of the chunks and ``row_ptr`` of the
         chunks of each row; None if no row is longer. For processors that take a row each."""

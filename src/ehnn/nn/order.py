@@ -8,6 +8,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from ehnn.hypergraph.kept import plain_tensors
+from ehnn.overlap import Orders
+
 ORDER_ENCODINGS = ("sinusoidal", "number")
 
 
@@ -44,14 +47,28 @@ class OrderEncoding(nn.Module):
         self.rates = self._fresh_rates().to(self.rates.device)
         return self
 
+    def of(self, orders: Orders, dtype: torch.dtype) -> Tensor:
+        """``[distinct, dim]``: the encodings of the distinct values of ``orders``, kept with them."""
+        if torch.compiler.is_compiling():
+            return self(orders.values).to(dtype)
+        key = (self.kind, self._width, dtype)
+        if key not in orders.codes:
+            with plain_tensors():
+                rates = self._fresh_rates().to(orders.values.device)
+                orders.codes[key] = self._encode(orders.values, rates).to(dtype)
+        return orders.codes[key]
+
     def forward(self, orders: Tensor) -> Tensor:
         """``[distinct]`` integers → ``[distinct, dim]``."""
-        value = orders.to(self.rates.dtype).unsqueeze(1)
+        return self._encode(orders, self.rates)
+
+    def _encode(self, orders: Tensor, rates: Tensor) -> Tensor:
+        value = orders.to(rates.dtype).unsqueeze(1)
         if self.kind is None:
             return value[:, :0]
         if self.kind == "number":
             return value / 10  # of the size of other inputs for common orders
-        angle = value * self.rates
+        angle = value * rates
         return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, : self.dim]
 
     def extra_repr(self) -> str:

@@ -60,7 +60,7 @@ class Phi(nn.Module):
         weight, bias = self.first.weight, self.first.bias
         if self.encoding.dim == 0:
             return bias
-        table = F.linear(self.encoding(orders.values).to(weight.dtype), weight[:, -self.encoding.dim :], bias)
+        table = F.linear(self.encoding.of(orders, weight.dtype), weight[:, -self.encoding.dim :], bias)
         if index is None or table.shape[0] == 1:
             return spread(table, orders.pairs) if table.shape[0] != 1 else table
         return F.embedding(index, table)
@@ -76,9 +76,4 @@ class OrderBias(nn.Module):
 
     def forward(self, orders: Orders) -> Tensor:
         """``[rows, d_out]``."""
-        return spread(self.table(orders.values), orders.pairs)
-
-    def table(self, orders: Tensor) -> Tensor:
-        """``[distinct] → [distinct, d_out]``."""
-        code = self.encoding(orders).to(self.net[0].weight.dtype)
-        return self.net(code)
+        return spread(self.net(self.encoding.of(orders, next(self.net.parameters()).dtype)), orders.pairs)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ehnn.ops import segment_softmax_sum, segment_sum
-from ehnn.overlap import Overlap
+from ehnn.overlap import Orders, Overlap
 
 from .dropout import Dropout
 from .layer import Layer, check_choice, pool, to_targets, to_targets_with_pool
@@ -79,9 +80,10 @@ class EHNNTransformer(Layer):
         self.check(x, overlap)
         x = self.phi1(x, overlap.source_orders)
         value = self._heads(self.value(x))
-        y = self.local_dropout(self.merge(self._local(x, value, overlap)))
+        local, everywhere = self._logits(x, overlap)
+        y = self.local_dropout(self.merge(self._local(local, value, overlap)))
         if self.global_interaction:
-            everything = self.global_dropout(self.merge(self._global(x, value, overlap)))
+            everything = self.global_dropout(self.merge(self._global(everywhere, value, overlap)))
             y = torch.cat([y, everything])
             y = to_targets_with_pool(self.phi2(y, overlap.sizes_and_pool), overlap)
         else:
@@ -94,15 +96,25 @@ class EHNNTransformer(Layer):
     def _heads(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[0], self.heads, self.d_out // self.heads)
 
-    def _logits(self, key: Tensor, sizes: Tensor) -> Tensor:
-        """``[num_sources, distinct 𝓘, heads]`` of keys ``[num_sources, d_out]``."""
-        query = self._heads(self.query(sizes).to(key.dtype))
-        return torch.einsum("shc,ihc->sih", self._heads(key), query) / math.sqrt(query.shape[-1])
+    def _logits(self, x: Tensor, overlap: Overlap) -> tuple[Tensor, Tensor]:
+        """Local ``[num_sources, distinct 𝓘, heads]`` and global ``[num_sources, heads]`` logits.
 
-    def _local(self, x: Tensor, value: Tensor, overlap: Overlap) -> Tensor:
+        The query does not depend on the target, so key map and query are multiplied first: d × heads
+        numbers for each 𝓘 meet the rows instead of d × d.
+        """
+        query = self._heads(self.query(overlap.sizes))
+        parts = [_fold(self.key_local, query[1:])]
+        if self.key_global is not None:
+            parts.append(_fold(self.key_global, query[:1]))
+        weight, bias = (torch.cat(p) / math.sqrt(query.shape[-1]) for p in zip(*parts, strict=True))
+        logits = F.linear(x, weight.flatten(0, 1).to(x.dtype), bias.flatten().to(x.dtype))
+        logits = logits.reshape(x.shape[0], weight.shape[0], self.heads)
+        distinct = query.shape[0] - 1
+        return logits[:, :distinct], logits[:, distinct:].sum(1)  # one global column, or none
+
+    def _local(self, logits: Tensor, value: Tensor, overlap: Overlap) -> Tensor:
         """``[num_groups, d_out]``: attention over the sources that meet a target in 𝓘 nodes."""
         slots = overlap.slots
-        logits = self._logits(self.key_local(x), overlap.sizes.values)
         if slots.source is None:
             logits = logits[:, 0] if logits.shape[1] else logits.sum(1)
         else:
@@ -113,15 +125,14 @@ class EHNNTransformer(Layer):
             return segment_sum(_gated(value, logits), slots.local).flatten(1)
         return segment_softmax_sum(value, logits.to(value.dtype), slots.local).flatten(1)
 
-    def _global(self, x: Tensor, value: Tensor, overlap: Overlap) -> Tensor:
+    def _global(self, logits: Tensor, value: Tensor, overlap: Overlap) -> Tensor:
         """``[num_members, d_out]``: attention over all sources of a member."""
-        assert self.key_global is not None
-        logits = self._logits(self.key_global(x), overlap.target_batch.new_zeros(1))[:, 0].to(value.dtype)
         if self.attention == "sigmoid":
             return pool(_gated(value, logits).flatten(1), overlap, "sum")
         if overlap.pool is None:
-            return torch.einsum("sh,shc->hc", logits.softmax(0), value).reshape(1, self.d_out)
-        return segment_softmax_sum(value, logits, overlap.pool).flatten(1)
+            weights = logits.softmax(0).to(value.dtype)
+            return torch.einsum("sh,shc->hc", weights, value).reshape(1, self.d_out)
+        return segment_softmax_sum(value, logits.to(value.dtype), overlap.pool).flatten(1)
 
     def extra_repr(self) -> str:
         return f"{self.d_in}, {self.d_out}, heads={self.heads}, global={self.global_interaction}"
@@ -132,16 +143,28 @@ def _gated(value: Tensor, logits: Tensor) -> Tensor:
     return logits.sigmoid().unsqueeze(-1).to(value.dtype) * value
 
 
+def _fold(key: nn.Linear, query: Tensor) -> tuple[Tensor, Tensor]:
+    """``[sizes, heads, c]`` → weight ``[sizes, heads, d]`` and bias ``[sizes, heads]`` of the logits."""
+    weight = key.weight.reshape(*query.shape[1:], -1)
+    bias = key.bias.reshape(query.shape[1:])
+    return torch.einsum("ihc,hcd->ihd", query, weight), torch.einsum("ihc,hc->ih", query, bias)
+
+
 class _Query(nn.Module):
-    """𝓠(𝓘): ``[distinct] → [distinct, d]``; tells 𝓘 apart even without order embedding."""
+    """𝓠(𝓘) for 𝓘 = 0 and the sizes that occur; tells them apart even without order embedding."""
+
+    zero: Tensor
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.encoding = OrderEncoding("sinusoidal", width)
         self.net = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
+        self.register_buffer("zero", self.encoding(torch.zeros(1)), persistent=False)
 
-    def forward(self, sizes: Tensor) -> Tensor:
-        return self.net(self.encoding(sizes).to(self.net[0].weight.dtype))
+    def forward(self, sizes: Orders) -> Tensor:
+        """``[1 + distinct 𝓘, width]``."""
+        dtype = next(self.net.parameters()).dtype
+        return self.net(torch.cat([self.zero.to(dtype), self.encoding.of(sizes, dtype)]))
 
 
 class FeedForward(nn.Module):

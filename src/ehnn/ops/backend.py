@@ -36,7 +36,7 @@ def backend_of(x: Tensor) -> str:
 
 
 def apply(function: type[torch.autograd.Function], *args: Any) -> Any:
-    """``function.apply(*args)`` without its search for default arguments, which costs as much as a small sum."""
+    """``function.apply(*args)`` without its search for default arguments, as costly as a small sum."""
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return function.apply(*args)
     return super(torch.autograd.Function, function).apply(*args)  # type: ignore[misc]

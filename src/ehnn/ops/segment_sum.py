@@ -28,6 +28,8 @@ def segment_sum(x: Tensor, pairs: Pairs) -> Tensor:
     """
     if x.shape[0] != pairs.num_cols:
         raise ValueError(f"x must have {pairs.num_cols} rows, one per column of the pairs, got {x.shape[0]}")
+    if hasattr(pairs, "reduce_sum"):  # a pattern that knows its own sum: spread over ranks, or sampled
+        return pairs.reduce_sum(x)
     flat = x.flatten(1) if x.dim() > 1 else x.unsqueeze(1)
     if flat.shape[1] == 0 or len(pairs) == 0:
         # An empty slice keeps the gradient connected; 0 · x would spread a NaN of x.
@@ -46,8 +48,8 @@ def structure(pairs: Pairs, x: Tensor) -> tuple[Tensor | None, ...]:
 
 def segment_mean(x: Tensor, pairs: Pairs) -> Tensor:
     """``[num_cols, …] → [num_rows, …]``: the mean of ``x`` over the columns of each row; 0 for empty rows."""
-    count = pairs.lengths.clamp(min=1).to(x.dtype)
-    return segment_sum(x, pairs) / count.reshape(-1, *[1] * (x.dim() - 1))
+    share = pairs.inverse_lengths.to(x.dtype)
+    return segment_sum(x, pairs) * share.reshape(-1, *[1] * (x.dim() - 1))
 
 
 def spread(table: Tensor, pairs: Pairs) -> Tensor:

@@ -39,6 +39,8 @@ def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
         )
     if x.dtype != logits.dtype:
         raise ValueError(f"x and logits must have one dtype, got {x.dtype} and {logits.dtype}")
+    if hasattr(pairs, "reduce_softmax"):  # a pattern that knows its own sum: spread over ranks, or sampled
+        return pairs.reduce_softmax(x, logits)
     if len(pairs) == 0 or x.numel() == 0:
         # Empty slices keep the gradient connected; 0 · x would spread a NaN of x.
         return x.new_zeros(pairs.num_rows, *x.shape[1:]) + (x[:0].sum() + logits[:0].sum())
@@ -234,3 +236,7 @@ def _weighted_sum(x: Tensor, weight: Tensor, ptr: Tensor, index: Tensor) -> Tens
         for h in range(x.shape[1])
     ]
     return torch.stack(sums, 1)
+
+
+partial_softmax_sum, partial_softmax_sum_backward = _forward, _backward
+"""For columns that are only a part of each row: the caller merges y and log-sum-exp, and gives back the whole's."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -25,6 +26,8 @@ class Orders:
 
     values: Tensor
     pairs: Pairs
+    codes: dict[Any, Tensor] = field(default_factory=dict, repr=False)
+    """Encodings of the values that networks have asked for: constants, so made once."""
 
     @property
     def index(self) -> Tensor:

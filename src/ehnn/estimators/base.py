@@ -1,0 +1,225 @@
+"""What every estimator shares: scikit-learn's parameter protocol, training, saving and loading."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.io._support import suggest
+from ehnn.training import Task, TrainConfig, fit
+
+from . import storage
+from .models import Factory, Plan
+
+Self = TypeVar("Self", bound="Estimator")
+
+
+class NotFittedError(ValueError, AttributeError):
+    """The estimator was asked for predictions before ``fit``."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Estimator:
+    """Parameters and machinery common to all estimators. The constructor only stores.
+
+    Args:
+        model: ``"ehnn-transformer"``, ``"ehnn-mlp"``, the name of a baseline, or a factory
+            ``(d_in, d_out) -> nn.Module`` of a module with ``module(h) -> [rows, d_out]``.
+        width: channels between the layers.
+        dropout: between the layers.
+        options: further arguments of the layer or baseline.
+        features: of nodes: ``"given"``, ``"structural"`` (degrees, orders: see `structural_features`),
+            ``"both"``, or ``"auto"``, which is given ones where there are any.
+        lr, weight_decay: of Adam.
+        epochs: the most passes over the data.
+        patience: stop after so many epochs without a better validation metric; None never does.
+        validation_fraction: of the labels, kept out of training to select the epoch; 0: the last epoch.
+        random_state: the seed of everything random.
+        device: ``"cpu"``, ``"cuda"``, …, or ``"auto"``: a GPU if there is one.
+        quiet: show no progress.
+    """
+
+    model: str | Factory = "ehnn-transformer"
+    width: int = 64
+    dropout: float = 0.5
+    options: Mapping[str, Any] | None = None
+    features: str = "auto"
+    lr: float = 1e-3
+    weight_decay: float = 0.0
+    epochs: int = 500
+    patience: int | None = 100
+    validation_fraction: float = 0.2
+    random_state: int = 0
+    device: str = "auto"
+    quiet: bool = True
+
+    # ------------------------------------------------------------------ scikit-learn's protocol
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [f.name for f in dataclasses.fields(cls)]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments by name."""
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self: Self, **params: Any) -> Self:
+        """Change arguments of the constructor; an unknown name is a ValueError."""
+        known = self._parameter_names()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}{suggest(name, known)}; it has {known}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = {f.name: f.default for f in dataclasses.fields(self)}
+        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v is not defaults[k] and v != defaults[k]]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        """Asked for by scikit-learn alone."""
+        from sklearn.utils import ClassifierTags, RegressorTags, Tags, TargetTags
+
+        kind = getattr(self, "_estimator_type", None)
+        return Tags(
+            estimator_type=kind,
+            target_tags=TargetTags(required=kind is not None),
+            classifier_tags=ClassifierTags() if kind == "classifier" else None,
+            regressor_tags=RegressorTags() if kind == "regressor" else None,
+        )
+
+    # ------------------------------------------------------------------ training and predicting
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+
+    def _plan(self) -> Plan:
+        if isinstance(self.width, bool) or not isinstance(self.width, int) or self.width < 1:
+            raise ValueError(f"width must be a positive integer, got {self.width!r}")
+        if not 0 <= self.validation_fraction < 1:
+            raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
+        if isinstance(self.random_state, bool) or not isinstance(self.random_state, (int, np.integer)):
+            raise ValueError(f"random_state must be an integer, got {self.random_state!r}")
+        return Plan(self.model, self.width, self.dropout, self.options)
+
+    def _device(self) -> torch.device:
+        if self.device == "auto":
+            return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            device = torch.device(self.device)
+            torch.empty(0, device=device)
+        except (RuntimeError, AssertionError) as error:
+            raise ValueError(f"device {self.device!r} is not to be had here: {error}") from error
+        return device
+
+    def _train(self, make: Callable[[], nn.Module], task: Task, validated: bool) -> None:
+        """Train one model and keep it at its best validation epoch: ``model_``, ``history_``, ``best_epoch_``."""
+        config = TrainConfig(
+            epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay,
+            patience=self.patience if validated else None,
+        )  # fmt: skip
+        label = f"{type(self).__name__}, {self.model if isinstance(self.model, str) else 'own model'}"
+        with torch.random.fork_rng(enabled=True):
+            torch.manual_seed(int(self.random_state))  # for what a user's own module draws
+            result = fit(
+                make, task, [int(self.random_state)], config, device=self._device(), label=label, quiet=self.quiet
+            )
+        model = copy.deepcopy(result.runs.model)
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.copy_(result.best[name][0])
+        self.model_ = model.eval()
+        self.history_ = [
+            {k: v[0] if isinstance(v, list) else v for k, v in row.items()} for row in result.history
+        ]
+        self.best_epoch_ = result.best_epoch[0]
+
+    @torch.no_grad()
+    def _outputs(self, h: Hypergraph) -> Tensor:
+        """``[rows, d_out]`` of the fitted model, on the CPU."""
+        device = next((p.device for p in self.model_.parameters()), torch.device("cpu"))
+        return self.model_.eval()(h.to(device)).cpu()
+
+    # ------------------------------------------------------------------ saving and loading
+
+    def _make(self) -> nn.Module:
+        """A fresh model that fits the fitted attributes."""
+        raise NotImplementedError
+
+    def _about(self) -> dict[str, Any]:
+        """Fitted attributes that go to JSON."""
+        raise NotImplementedError
+
+    def _tensors(self) -> dict[str, Tensor]:
+        """Fitted attributes that are tensors."""
+        raise NotImplementedError
+
+    def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        """Inverse of `_about` and `_tensors`."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to the folder ``path``: ``model.json`` and a safetensors file.
+
+        A model from a factory of your own is saved by its parameters; `load` then asks for the factory.
+        """
+        self._check_fitted()
+        from ehnn import __version__
+
+        params = self.get_params() | {"hypergraph": None} if hasattr(self, "hypergraph") else self.get_params()
+        if not isinstance(self.model, str):
+            params["model"] = None
+        about = {
+            "class": type(self).__name__, "ehnn": __version__, "params": params, "fitted": self._about(),
+            "history": self.history_, "best_epoch": self.best_epoch_,
+        }  # fmt: skip
+        weights = {f"model.{k}": v for k, v in self.model_.state_dict().items()}
+        storage.write(path, about, weights | self._tensors())
+
+    @classmethod
+    def load(cls: type[Self], path: str | os.PathLike[str], *, model: Factory | None = None) -> Self:
+        """A fitted estimator from `save`; ``model`` is the factory, where it was saved with one.
+
+        It computes on the CPU, or on a GPU where it was made with ``device="auto"`` and there is one.
+        """
+        about, tensors = storage.read(path)
+        if about.get("class") != cls.__name__:
+            raise ValueError(f"{path} holds a {about.get('class')!r}, not a {cls.__name__}")
+        try:
+            return cls._rebuild(about, tensors, model)
+        except (KeyError, TypeError, IndexError, AttributeError, RuntimeError) as error:
+            raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+
+    @classmethod
+    def _rebuild(
+        cls: type[Self], about: dict[str, Any], tensors: dict[str, Tensor], model: Factory | None
+    ) -> Self:
+        params = dict(about["params"])
+        if params.get("model") is None:
+            if model is None:
+                raise ValueError("it was saved with a model of your own: pass its factory as load(path, model=...)")
+            params["model"] = model
+        found = cls(**params)
+        found._restore(about["fitted"], tensors)
+        fresh = found._make()
+        fresh.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
+        on_gpu = found.device == "auto" and torch.cuda.is_available()
+        found.model_ = fresh.to("cuda" if on_gpu else "cpu").eval()
+        found.history_, found.best_epoch_ = about["history"], about["best_epoch"]
+        return found

@@ -1,0 +1,165 @@
+"""Labels and numbers of whole hypergraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ehnn.hypergraph import Hypergraph, batch
+
+from .base import Estimator, Self
+from .features import Features
+from .inputs import as_hypergraph
+from .supervised import Supervised, hold_out
+from .targets import Classes, MultiLabel, Numbers, Targets, as_list, is_matrix, targets_from
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HypergraphEstimator(Estimator):
+    """What `HypergraphClassifier` and `HypergraphRegressor` share.
+
+    Args:
+        batch_size: hypergraphs per training step.
+        path: the families along which the layers go; the last must be ``"graph"``. None: for EHNN
+            ``("nodes", "all", "all", "graph")``, where the second layer sees the sizes of overlaps between
+            hyperedges; for others the model's own way, nodes to nodes, and a pooled readout.
+    """
+
+    model: Any = "ehnn-mlp"
+    dropout: float = 0.0
+    epochs: int = 200
+    patience: int | None = 50
+    batch_size: int = 32
+    path: Sequence[str] | None = None
+
+    def _learn(self, values: list[Any]) -> Targets:
+        raise NotImplementedError
+
+    def fit(self: Self, hypergraphs: Any, y: Any) -> Self:
+        """Train on hypergraphs with a label each.
+
+        Args:
+            hypergraphs: a list of hypergraphs, each in any form that `as_hypergraph` takes, or a batch.
+            y: a label per hypergraph, missing where unknown.
+        """
+        assert isinstance(self, HypergraphEstimator)
+        plan = self._plan()
+        if isinstance(self.batch_size, bool) or not isinstance(self.batch_size, int) or self.batch_size < 1:
+            raise ValueError(f"batch_size must be a positive integer, got {self.batch_size!r}")
+        if self.path is not None and (not self.path or self.path[-1] != "graph"):
+            raise ValueError(f"path must end in 'graph', got {self.path!r}")
+        members, values = as_members(hypergraphs), as_list(y)
+        if len(values) != len(members):
+            raise ValueError(f"y must have one row per hypergraph ({len(members)}), got {len(values)}")
+        self.targets_ = self._learn(values)
+        target = self.targets_.encode(values)
+        self.features_ = Features.learn(batch(members), self.features)
+        self.n_features_in_ = self.features_.channels
+        parts = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
+        generator = torch.Generator().manual_seed(int(self.random_state) % 2**63)
+        batches: list[list[tuple[Hypergraph, Tensor]]] = []
+        for rows in parts:
+            chosen = rows.nonzero().squeeze(1)
+            chosen = chosen[torch.randperm(chosen.shape[0], generator=generator)]
+            chunks = [c for c in chosen.split(self.batch_size) if len(c)]
+            ready = [plan.prepare(self.features_.apply(batch(members[i] for i in c.tolist()))) for c in chunks]
+            device = self._device()
+            batches.append([(h.to(device), target[c].to(device)) for h, c in zip(ready, chunks, strict=True)])
+        task = Supervised(*batches, self.targets_, int(self.random_state))
+        self._train(self._make, task, bool(batches[1]))
+        return self
+
+    def _make(self) -> nn.Module:
+        features = self.features_
+        return self._plan().hypergraphs(
+            features.channels, self.targets_.num_outputs, features.edge_width > 0, self.path
+        )
+
+    def _logits(self, hypergraphs: Any) -> Tensor:
+        """``[hypergraphs, outputs]``."""
+        self._check_fitted()
+        members, plan = as_members(hypergraphs), self._plan()
+        chunks = [members[i : i + self.batch_size] for i in range(0, len(members), self.batch_size)]
+        found = [self._outputs(plan.prepare(self.features_.apply(batch(c)))) for c in chunks]
+        return torch.cat(found) if found else torch.zeros(0, self.targets_.num_outputs)
+
+    def predict(self, hypergraphs: Any) -> np.ndarray:
+        """``[hypergraphs]`` classes or numbers; ``[hypergraphs, c]`` where there are several for each."""
+        logits = self._logits(hypergraphs)
+        return self.targets_.predict(logits)
+
+    def score(self, hypergraphs: Any, y: Any) -> float:
+        """Accuracy (the share with all labels right), or R² of numbers, over the labelled hypergraphs."""
+        logits = self._logits(hypergraphs)
+        values = as_list(y)
+        if len(values) != logits.shape[0]:
+            raise ValueError(f"y must have one row per hypergraph ({logits.shape[0]}), got {len(values)}")
+        target = self.targets_.encode(values)
+        if not bool(self.targets_.labelled(target).any()):
+            raise ValueError("there is nothing to score: not one hypergraph has a label")
+        return self.targets_.score(logits, target)
+
+    def _about(self) -> dict[str, Any]:
+        return {"targets": self.targets_.about(), "features": self.features_.about()}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return self.features_.tensors()
+
+    def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        self.targets_ = targets_from(about["targets"])
+        self.features_ = Features.restore(about["features"], tensors)
+        self.n_features_in_ = self.features_.channels
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HypergraphClassifier(HypergraphEstimator):
+    """Which class is a hypergraph of? One of several classes, or several yes/no labels.
+
+    See `Estimator` and `HypergraphEstimator` for the parameters.
+    """
+
+    _estimator_type = "classifier"
+
+    def _learn(self, values: list[Any]) -> Targets:
+        return MultiLabel.learn(values) if is_matrix(values) else Classes.learn(values)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes; numbers of the columns where there are several labels per hypergraph."""
+        self._check_fitted()
+        targets = self.targets_
+        return np.asarray(targets.classes) if isinstance(targets, Classes) else np.arange(targets.num_outputs)
+
+    def predict_proba(self, hypergraphs: Any) -> np.ndarray:
+        """``[hypergraphs, classes]`` probabilities; for several labels, each by itself."""
+        logits = self._logits(hypergraphs)
+        assert not isinstance(self.targets_, Numbers)
+        return self.targets_.proba(logits)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HypergraphRegressor(HypergraphEstimator):
+    """What number goes with a hypergraph? One or several. ``score`` is R².
+
+    See `Estimator` and `HypergraphEstimator` for the parameters.
+    """
+
+    _estimator_type = "regressor"
+
+    def _learn(self, values: list[Any]) -> Targets:
+        return Numbers.learn(values)
+
+
+def as_members(hypergraphs: Any) -> list[Hypergraph]:
+    """A list of hypergraphs, or a batch, as Hypergraphs with features alone."""
+    if isinstance(hypergraphs, Hypergraph):
+        hypergraphs = hypergraphs.unbatch()
+    if isinstance(hypergraphs, (str, bytes)) or not isinstance(hypergraphs, Iterable):
+        raise ValueError(f"a list of hypergraphs or a batch is expected, got {type(hypergraphs).__name__}")
+    nothing = dict.fromkeys(("y", "edge_weight", "incidence_weight", "node_names", "edge_names"))
+    return [as_hypergraph(h).replace(**nothing) for h in hypergraphs]

@@ -1,0 +1,184 @@
+"""Models by name, for each kind of output: rows for nodes, hypergraphs or candidates."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.nn import EHNNMLP, EHNNTransformer, Layer, Readout, Stack, baselines, pairs_path
+from ehnn.nn.dropout import Dropout
+
+Factory = Callable[[int, int], nn.Module]
+"""``factory(d_in, d_out)`` gives a module with ``module(h) -> [rows, d_out]``."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A model that has a name.
+
+    Attributes:
+        kind: a layer for `Stack`, or a whole model from nodes to nodes.
+        stacked: whether it is a layer.
+        pairs: V → V∪E → V pairs of a layer.
+        activation: ReLU after each layer.
+        self_loops: the hypergraph gets a hyperedge {v} for every node v that has none.
+        options: defaults of further arguments.
+    """
+
+    kind: Callable[..., nn.Module]
+    stacked: bool = False
+    pairs: int = 1
+    activation: bool = False
+    self_loops: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+KNOWN = {
+    "ehnn-transformer": Known(EHNNTransformer, True, 2, options={"heads": 4, "dropout": 0.2}),
+    "ehnn-mlp": Known(EHNNMLP, True, options={"dropout": 0.2}),
+    "all-set-transformer": Known(baselines.AllSetTransformer, True, activation=True),
+    "all-deep-sets": Known(baselines.AllDeepSets, True, activation=True, options={"aggregation": "sum"}),
+    "mlp": Known(baselines.MLP),
+    "cegcn": Known(baselines.CEGCN),
+    "cegat": Known(baselines.CEGAT, options={"heads": 4}),
+    "hnhn": Known(baselines.HNHN, self_loops=True),
+    "hgnn": Known(baselines.HGNN, self_loops=True),
+    "hcha": Known(baselines.HCHA, self_loops=True),
+    "hyper-gcn": Known(baselines.HyperGCN),
+    "uni-gcn-ii": Known(baselines.UniGCNII),
+    "han": Known(baselines.HAN, options={"heads": 4}),
+}
+
+
+def find(name: Any) -> Known:
+    """The model called ``name``; a ValueError with the known names otherwise."""
+    if isinstance(name, str) and name in KNOWN:
+        return KNOWN[name]
+    close = difflib.get_close_matches(str(name).lower(), KNOWN, n=1)
+    hint = f" (did you mean {close[0]!r}?)" if close else ""
+    raise ValueError(
+        f"model must be one of {', '.join(KNOWN)}, or a factory (d_in, d_out) -> nn.Module, got {name!r}{hint}"
+    )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an estimator says about its model: the name or factory, and sizes."""
+
+    model: str | Factory
+    width: int = 64
+    dropout: float = 0.5
+    options: Mapping[str, Any] | None = None
+
+    def layer(self) -> Callable[[int, int], Layer]:
+        """Makes a layer of a stacked model."""
+        known = find(self.model)
+        return partial(known.kind, **known.options | dict(self.options or {}))  # type: ignore[return-value]
+
+    def prepare(self, h: Hypergraph) -> Hypergraph:
+        """``h`` as the model wants it."""
+        if not isinstance(self.model, str):
+            return h
+        known = find(self.model)
+        if h.edge_x is not None and not known.stacked:
+            raise ValueError(
+                f"model {self.model!r} does not read hyperedge features; drop them: h.replace(edge_x=None)"
+            )
+        return with_self_loops(h) if known.self_loops else h
+
+    def nodes(self, d_in: int, d_out: int, edge_features: bool = False) -> nn.Module:
+        """``model(h) -> [num_nodes, d_out]``."""
+        if not isinstance(self.model, str):
+            return Given(self.model, d_in, d_out)
+        known = find(self.model)
+        try:
+            if not known.stacked:
+                options = known.options | dict(self.options or {})
+                model = known.kind(d_in, d_out, width=self.width, dropout=self.dropout, **options)
+                return seeded_dropout(model)
+            path = pairs_path(known.pairs)
+            return self.stack(d_in, d_out, ("all", "nodes", *path[1:]) if edge_features else path)
+        except TypeError as error:
+            raise ValueError(f"options of model {self.model!r}: {error}") from error
+
+    def stack(self, d_in: int, d_out: int, path: Sequence[str]) -> Stack:
+        """Layers along ``path``."""
+        activation = find(self.model).activation
+        try:
+            return Stack(
+                d_in, d_out, self.layer(), width=self.width, path=path, dropout=self.dropout,
+                activation=activation,
+            )  # fmt: skip
+        except TypeError as error:
+            raise ValueError(f"options of model {self.model!r}: {error}") from error
+
+    def hypergraphs(self, d_in: int, d_out: int, edge_features: bool, path: Sequence[str] | None) -> nn.Module:
+        """``model(h) -> [num_members, d_out]``."""
+        if not isinstance(self.model, str):
+            return Given(self.model, d_in, d_out)
+        start = "all" if edge_features else "nodes"
+        if path is not None:
+            return self.stack(d_in, d_out, path)
+        if self.model.startswith("ehnn-"):
+            return self.stack(d_in, d_out, (start, "all", "all", "graph"))
+        return Pooled(self.nodes(d_in, self.width, edge_features), self.width, d_out)
+
+
+class Given(nn.Module):
+    """A module from a user's factory, in the form ``model(h, x)``."""
+
+    def __init__(self, factory: Factory, d_in: int, d_out: int) -> None:
+        super().__init__()
+        if not callable(factory):
+            find(factory)
+        self.module = factory(d_in, d_out)
+        if not isinstance(self.module, nn.Module):
+            raise ValueError(f"the model factory must return an nn.Module, got {type(self.module).__name__}")
+
+    def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
+        return self.module(h)
+
+
+class Pooled(nn.Module):
+    """Rows of nodes, pooled to a row per hypergraph: mean and (scaled) sum, then a linear map."""
+
+    def __init__(self, encoder: nn.Module, width: int, d_out: int) -> None:
+        super().__init__()
+        self.encoder, self.mean, self.sum = encoder, Readout(width, d_out, kind="mean"), Readout(width, d_out)
+
+    def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
+        rows, overlap = self.encoder(h, x).relu(), h.overlap("nodes", "graph")
+        return self.mean(rows, overlap) + self.sum(rows / 32, overlap)
+
+
+def with_self_loops(h: Hypergraph) -> Hypergraph:
+    """``h`` and, at the end, a hyperedge {v} for every node v that has none."""
+    node, edge = h.index
+    own = torch.zeros(h.num_nodes, dtype=torch.bool, device=h.device)
+    own[node[h.orders[edge] == 1]] = True
+    loops = (~own).nonzero().squeeze(1)
+    new = h.num_edges + torch.arange(loops.shape[0], device=h.device)
+    index = torch.stack([torch.cat([node, loops]), torch.cat([edge, new])])
+    found = Hypergraph.from_incidence(index, h.num_nodes, h.num_edges + loops.shape[0], x=h.x)
+    if h.num_members == 1:
+        return found
+    return Hypergraph(
+        found.incidence, x=h.x, node_batch=h.node_batch, edge_batch=torch.cat([h.edge_batch, h.node_batch[loops]]),
+        num_members=h.num_members,
+    )  # fmt: skip
+
+
+def seeded_dropout(model: nn.Module) -> nn.Module:
+    """``model`` with dropout whose masks follow from the seed."""
+    for module in list(model.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, nn.Dropout):
+                setattr(module, name, Dropout(child.p))
+    return model

@@ -1,0 +1,194 @@
+"""Labels and numbers of nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ehnn.hypergraph import Hypergraph
+
+from .base import Estimator, Self
+from .features import Features
+from .inputs import as_hypergraph, node_numbers
+from .supervised import Supervised, hold_out
+from .targets import Classes, MultiLabel, Numbers, Targets, as_list, is_matrix, targets_from
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NodeEstimator(Estimator):
+    """What `NodeClassifier` and `NodeRegressor` share.
+
+    Args:
+        hypergraph: where it is given, ``fit``, ``predict`` and ``score`` take *nodes* (numbers or names) in
+            place of a hypergraph, one row each. So scikit-learn's helpers can split the nodes:
+            ``cross_val_score(NodeClassifier(hypergraph=h), np.arange(h.num_nodes), y)``.
+    """
+
+    hypergraph: Any = None
+
+    def _learn(self, values: list[Any]) -> Targets:
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ fit
+
+    def fit(self: Self, h: Any, y: Any = None) -> Self:
+        """Train on the labelled nodes.
+
+        Args:
+            h: a hypergraph, in any form that `as_hypergraph` takes.
+            y: a label per node, missing where unknown; or a mapping (or a pandas Series with an index of
+                its own) from some nodes to their labels. None: the labels of ``h``.
+        """
+        assert isinstance(self, NodeEstimator)
+        plan = self._plan()
+        graph, nodes, values = self._labels(h, y)
+        self.targets_ = self._learn(values)
+        target = self._spread(graph, nodes, self.targets_.encode(values))
+        self.features_ = Features.learn(graph, self.features)
+        self.n_features_in_ = self.features_.channels
+        train, valid = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
+        ready = plan.prepare(self.features_.apply(graph.replace(y=None))).to(self._device())
+        parts = [self.targets_.hide(target, rows).to(ready.device) for rows in (train, valid)]
+        checked = [(ready, parts[1])] if bool(valid.any()) else []
+        task = Supervised([(ready, parts[0])], checked, self.targets_, int(self.random_state))
+        self._train(self._make, task, bool(checked))
+        return self
+
+    def _labels(self, h: Any, y: Any) -> tuple[Hypergraph, Tensor | None, list[Any]]:
+        """The hypergraph, the nodes that ``values`` are for (None: all, in order), and the values."""
+        if self.hypergraph is not None:
+            graph = as_hypergraph(self.hypergraph)
+            nodes = node_numbers(graph, as_list(h, "nodes"))
+            values = as_list(y)
+            if len(values) != len(nodes):
+                raise ValueError(f"y must have one row per node given ({len(nodes)}), got {len(values)}")
+            return graph, nodes, values
+        graph = as_hypergraph(h)
+        if graph.num_members != 1:
+            raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
+        y = graph.y if y is None else y
+        if y is None:
+            raise ValueError("y is None and the hypergraph has no labels of its own")
+        if hasattr(y, "index") and hasattr(y, "items") and type(y.index).__name__ not in ("RangeIndex", "method"):
+            y = dict(zip(y.index.tolist(), as_list(y), strict=True))  # a pandas Series with names
+        if isinstance(y, Mapping):
+            return graph, node_numbers(graph, y, "y has a label for"), as_list(list(y.values()))
+        values = as_list(y)
+        if len(values) != graph.num_nodes:
+            raise ValueError(f"y must have one row per node ({graph.num_nodes}), got {len(values)}")
+        return graph, None, values
+
+    @staticmethod
+    def _spread(h: Hypergraph, nodes: Tensor | None, encoded: Tensor) -> Tensor:
+        """A row per node of ``h`` from rows of ``nodes``."""
+        if nodes is None:
+            return encoded
+        missing = -1 if encoded.dtype == torch.int64 else float("nan")
+        target = encoded.new_full((h.num_nodes, *encoded.shape[1:]), missing)
+        target[nodes] = encoded
+        return target
+
+    def _make(self) -> nn.Module:
+        features = self.features_
+        return self._plan().nodes(features.channels, self.targets_.num_outputs, features.edge_width > 0)
+
+    # ------------------------------------------------------------------ predict
+
+    def _logits(self, h: Any) -> Tensor:
+        """``[num_nodes, outputs]``, or a row for each node asked for."""
+        self._check_fitted()
+        if self.hypergraph is None:
+            return self._outputs(self._plan().prepare(self.features_.apply(as_hypergraph(h))))
+        graph = as_hypergraph(self.hypergraph)
+        rows = node_numbers(graph, as_list(h, "nodes"))
+        return self._outputs(self._plan().prepare(self.features_.apply(graph)))[rows]
+
+    def predict(self, h: Any) -> np.ndarray:
+        """``[num_nodes]`` classes or numbers; ``[num_nodes, c]`` for several labels or numbers per node."""
+        return self.targets_.predict(self._logits(h)) if self._fitted() else np.empty(0)
+
+    def _fitted(self) -> bool:
+        self._check_fitted()
+        return True
+
+    def score(self, h: Any, y: Any = None) -> float:
+        """Accuracy (the share of nodes with all labels right), or R² of numbers, over the labelled nodes."""
+        self._check_fitted()
+        graph, nodes, values = self._labels(h, y)
+        target = self.targets_.encode(values)
+        if not bool(self.targets_.labelled(target).any()):
+            raise ValueError("there is nothing to score: not one node has a label")
+        logits = self._logits(h)
+        return self.targets_.score(logits if nodes is None or self.hypergraph is not None else logits[nodes], target)
+
+    # ------------------------------------------------------------------ saving
+
+    def _about(self) -> dict[str, Any]:
+        return {"targets": self.targets_.about(), "features": self.features_.about()}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return self.features_.tensors()
+
+    def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        self.targets_ = targets_from(about["targets"])
+        self.features_ = Features.restore(about["features"], tensors)
+        self.n_features_in_ = self.features_.channels
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NodeClassifier(NodeEstimator):
+    """Which class is a node of? One of several classes, or several yes/no labels.
+
+    ``y`` of `fit`: classes (text or integers; None, NaN or -1: no label), or a matrix of 0 and 1 (-1, NaN:
+    missing). ``classes_`` has the classes in order, and the columns of ``predict_proba`` are theirs.
+
+    >>> edges = [["ann", "bob", "cy"], ["cy", "dan"], ["eve", "flo", "gus"], ["gus", "hal"]] * 2
+    >>> model = NodeClassifier(model="ehnn-mlp", width=16, epochs=30, validation_fraction=0)
+    >>> model = model.fit(edges, {"ann": "left", "dan": "left", "eve": "right", "hal": "right"})
+    >>> model.classes_.tolist(), model.predict(edges).shape
+    (['left', 'right'], (8,))
+
+    See `Estimator` and `NodeEstimator` for the parameters.
+    """
+
+    _estimator_type = "classifier"
+
+    def _learn(self, values: list[Any]) -> Targets:
+        return MultiLabel.learn(values) if is_matrix(values) else Classes.learn(values)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes; numbers of the columns where there are several labels per node."""
+        self._check_targets()
+        if isinstance(self.targets_, Classes):
+            return np.asarray(self.targets_.classes)
+        return np.arange(self.targets_.num_outputs)
+
+    def _check_targets(self) -> None:
+        if not hasattr(self, "targets_"):
+            self._check_fitted()
+
+    def predict_proba(self, h: Any) -> np.ndarray:
+        """``[num_nodes, classes]`` probabilities; for several labels per node, each by itself."""
+        logits = self._logits(h)
+        assert not isinstance(self.targets_, Numbers)
+        return self.targets_.proba(logits)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class NodeRegressor(NodeEstimator):
+    """What number goes with a node? One or several; None or NaN where it is not known.
+
+    Numbers are standardised for training and given back on their own scale. ``score`` is R².
+    See `Estimator` and `NodeEstimator` for the parameters.
+    """
+
+    _estimator_type = "regressor"
+
+    def _learn(self, values: list[Any]) -> Targets:
+        return Numbers.learn(values)

@@ -1,0 +1,96 @@
+"""Fitted estimators on disk: a folder with ``model.json`` and one safetensors file. Nothing is pickled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from ehnn.io.atomic import atomic_write
+
+NAME = "model.json"
+FORMAT, VERSION = "ehnn-estimator", 1
+
+
+def write(path: str | os.PathLike[str], about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+    """Save to the folder ``path``, replacing what an earlier save left there.
+
+    The tensors go to a file named by their sum, then ``model.json``, which names that file, takes the place
+    of the old one in one step: a reader sees the old estimator or the new one, whole.
+    """
+    from safetensors.torch import save
+
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; an estimator is saved to a folder")
+    old = _weights_of(folder)
+    data = save({k: v.detach().cpu().contiguous() for k, v in tensors.items()})
+    digest = hashlib.sha256(data).hexdigest()
+    name = f"weights-{digest[:16]}.safetensors"
+    whole = {"format": FORMAT, "version": VERSION, **about, "weights": {"file": name, "sha256": digest}}
+    try:
+        text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"this estimator cannot be saved as JSON: {error}") from error
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic_write(folder / name, "wb") as file:
+        file.write(data)
+    with atomic_write(folder / NAME) as file:
+        file.write(text + "\n")
+    if old is not None and old != name:
+        (folder / old).unlink(missing_ok=True)
+
+
+def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What `write` wrote; a file that is missing, damaged or of another kind is a ValueError that names it."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    folder = Path(path)
+    if not (folder / NAME).is_file():
+        raise ValueError(f"{folder} holds no saved estimator: there is no {NAME}")
+    about = _json(folder / NAME)
+    name, digest = _weights(about, folder)
+    try:
+        data = (folder / name).read_bytes()
+    except OSError as error:
+        raise ValueError(f"{folder / name} cannot be read: {error.strerror}") from error
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise ValueError(f"{folder / name} is damaged: its contents are not what {NAME} says")
+    try:
+        return about, load(data)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise ValueError(f"{folder / name} is damaged: {error}") from error
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    if not isinstance(about, dict) or about.get("format") != FORMAT:
+        raise ValueError(f"{path} is not a saved estimator: its format is not {FORMAT!r}")
+    if about.get("version") != VERSION:
+        raise ValueError(f"{path} has version {about.get('version')!r}; this library reads {VERSION}")
+    return about
+
+
+def _weights(about: dict[str, Any], folder: Path) -> tuple[str, str]:
+    """Name and sum of the file with the tensors; the name must be a plain one in the same folder."""
+    weights = about.get("weights")
+    name = weights.get("file") if isinstance(weights, dict) else None
+    if not isinstance(weights, dict) or not isinstance(name, str) or Path(name).name != name:
+        raise ValueError(f"{folder / NAME} is damaged: it names no file of weights")
+    return name, str(weights.get("sha256"))
+
+
+def _weights_of(folder: Path) -> str | None:
+    """The file with the tensors of an earlier save, or None."""
+    try:
+        return _weights(_json(folder / NAME), folder)[0]
+    except (ValueError, OSError):
+        return None

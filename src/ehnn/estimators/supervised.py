@@ -1,0 +1,71 @@
+"""Training on labelled rows: the task, and the part of the labels that selects the epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Hypergraph
+
+from .targets import Classes, Targets
+
+Batches = Sequence[tuple[Hypergraph, Tensor]]
+
+
+class Supervised:
+    """A `Task`: batches with a target for each row of the output; missing targets do not count.
+
+    Args:
+        train, valid: (batch, encoded targets); without ``valid`` the last epoch is the best.
+        targets: the loss and the metric.
+        seed: of the order of the batches.
+    """
+
+    def __init__(self, train: Batches, valid: Batches, targets: Targets, seed: int = 0) -> None:
+        self.train, self.valid, self.targets, self.seed = train, valid, targets, seed
+        self._target = {id(h): target for h, target in train}
+
+    def batches(self, epoch: int) -> Iterator[Hypergraph]:
+        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + epoch) % 2**63)
+        for i in torch.randperm(len(self.train), generator=generator).tolist():
+            yield self.train[i][0]
+
+    def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
+        target = self._target[id(h)]
+        _check_rows(logits, target, self.targets.num_outputs)
+        return self.targets.loss(logits, target)
+
+    def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
+        if not self.valid:
+            return {"valid": torch.zeros(1)}
+        # A replayed prediction is overwritten by the next one, so each is copied.
+        logits = torch.cat([predict(h).clone() for h, _ in self.valid], 1)
+        return {"valid": self.targets.metric(logits, torch.cat([t for _, t in self.valid]))}
+
+
+def _check_rows(logits: Tensor, target: Tensor, outputs: int) -> None:
+    wanted = [target.shape[0], outputs]
+    if list(logits.shape[1:]) != wanted:
+        raise ValueError(f"the model must give {wanted} (rows, outputs), got {list(logits.shape[1:])}")
+
+
+def hold_out(targets: Targets, target: Tensor, fraction: float, seed: int) -> tuple[Tensor, Tensor]:
+    """Boolean rows (train, valid) among the labelled ones: random, and within each class for classes.
+
+    At least one row of each class, and one in all, stays for training.
+    """
+    rows = targets.labelled(target)
+    groups = target if isinstance(targets, Classes) else torch.zeros_like(rows, dtype=torch.int64)
+    generator = torch.Generator().manual_seed(seed % 2**63)
+    order = torch.randperm(rows.shape[0], generator=generator)
+    order = order[rows[order]]
+    order = order[torch.sort(groups[order], stable=True).indices]
+    counts = torch.bincount(groups[order])
+    start = (counts.cumsum(0) - counts)[groups[order]]
+    place = torch.arange(order.shape[0]) - start  # of the row within its class
+    share = (fraction * counts.double()).round().clamp(max=(counts - 1).clamp(min=0))
+    valid = torch.zeros_like(rows)
+    valid[order] = place < share[groups[order]]
+    return rows & ~valid, valid

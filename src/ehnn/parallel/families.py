@@ -1,0 +1,76 @@
+"""Families of hyperedges as one rank sees them: own rows, then ghosts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Pairs
+from ehnn.hypergraph.pairs import pairs_from_sorted
+from ehnn.overlap.orders import Orders
+
+from .plan import Plan
+
+if TYPE_CHECKING:
+    from .shards import Shard
+
+NAMES = ("nodes", "edges", "all")
+
+
+@dataclass(frozen=True, eq=False)
+class ShardFamily:
+    """Rows (own, then ghosts) of a family over the own nodes of a rank.
+
+    Attributes:
+        pairs: ``Pairs`` of rows × own nodes: the part of each hyperedge that lies on this rank.
+        plan: where the ghosts belong; None for nodes, which have none.
+        own: number of own rows.
+        orders: ``[rows]`` true orders, ghosts included.
+        values: distinct orders on all ranks.
+        batch: ``[own]`` member of each own row.
+        counts: rows that each rank owns.
+    """
+
+    pairs: Pairs
+    plan: Plan | None
+    own: int
+    orders: Tensor
+    values: Tensor
+    batch: Tensor
+    counts: list[int]
+
+    def own_orders(self) -> Orders:
+        """Orders of the own rows."""
+        return Orders.at(self.values, self.places()[: self.own])
+
+    def places(self) -> Tensor:
+        """``[rows]`` place of each order in ``values``."""
+        return torch.searchsorted(self.values, self.orders)
+
+
+def family(h: Shard, name: str) -> ShardFamily:
+    """A named family of a shard."""
+    star, n, m = h.incidence.inner, h.num_nodes, h.num_edges
+    one = torch.ones(n, dtype=torch.int64, device=h.device)
+    values = torch.ones(int(sum(h.node_counts) > 0), dtype=torch.int64, device=h.device)
+    nodes = torch.arange(n + 1, device=h.device)
+    if name == "nodes":
+        single = Pairs(n, n, nodes, nodes[:-1], nodes, nodes[:-1], nodes[:-1])
+        return ShardFamily(single, None, n, one, values, h.node_batch, h.node_counts)
+    plan = h.incidence.plan
+    if name == "edges":
+        return ShardFamily(star, plan, m, h.touched_orders, h.distinct_orders, h.edge_batch, h.edge_counts)
+    ptr = torch.cat([nodes, star.ptr[1:] + n])
+    both = pairs_from_sorted(ptr, torch.cat([nodes[:-1], star.index]), n)
+    return ShardFamily(
+        both,
+        plan.behind(h.node_counts),
+        n + m,
+        torch.cat([one, h.touched_orders]),
+        torch.unique(torch.cat([values, h.distinct_orders])),
+        torch.cat([h.node_batch, h.edge_batch]),
+        [a + b for a, b in zip(h.node_counts, h.edge_counts, strict=True)],
+    )

@@ -1,0 +1,130 @@
+"""Shards on disk: one safetensors file per rank and a manifest, so that a rank reads only its own part."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.io.atomic import atomic_write
+
+from .owners import Partition, cut_report
+from .ranks import Ranks
+from .shards import Shard, cut, join
+
+MANIFEST = "partition.json"
+FORMAT = 1
+
+
+def save_shards(h: Hypergraph, partition: Partition, directory: str | Path) -> dict[str, Any]:
+    """Write a file per rank and then the manifest, each atomically; returns the manifest.
+
+    The manifest holds the identity of the partition, the size and SHA-256 of every file, and the report of
+    balance and cut. It is written last: a directory without it is unfinished.
+    """
+    from safetensors.torch import save
+
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    identity, files = _identity(h, partition), []
+    for rank in range(partition.ranks):
+        meta = {"partition": identity, "rank": str(rank), "ranks": str(partition.ranks)}
+        tensors = {k: v.contiguous() for k, v in cut(h, partition, rank).items()}
+        data = save(tensors, metadata=meta)
+        name = shard_name(rank, partition.ranks)
+        with atomic_write(directory / name, "wb") as file:
+            file.write(data)
+        files.append({"name": name, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()})
+    report = cut_report(h, partition).as_dict()
+    totals = {"nodes": h.num_nodes, "edges": h.num_edges, "incidences": h.num_incidences}
+    manifest = {"format": FORMAT, "partition": identity, "ranks": partition.ranks, "files": files}
+    manifest |= {"totals": totals, "report": report}
+    with atomic_write(directory / MANIFEST) as file:
+        json.dump(manifest, file, indent=1)
+    return manifest
+
+
+def load_shard(directory: str | Path, ranks: Ranks) -> Shard:
+    """This rank's shard. A collective.
+
+    A file that is missing, truncated, changed or from another partition is a ValueError that names it, on
+    every rank: nobody waits for a rank that could not start.
+    """
+    tensors, problem = None, None
+    try:
+        tensors = read_shard(directory, ranks.rank, ranks.size)
+    except ValueError as error:
+        problem = str(error)
+    ranks.agree(problem)
+    assert tensors is not None
+    return join(tensors, ranks)
+
+
+def read_shard(directory: str | Path, rank: int, ranks: int) -> dict[str, Tensor]:
+    """The checked tensors of one rank's file."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    directory = Path(directory)
+    manifest = read_manifest(directory)
+    if manifest["ranks"] != ranks:
+        raise ValueError(f"{directory} holds {manifest['ranks']} shards, but {ranks} ranks are running")
+    entry = manifest["files"][rank]
+    path = directory / entry["name"]
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"shard {path} cannot be read: {error.strerror}") from error
+    try:
+        meta = _metadata(data)
+    except (ValueError, KeyError, UnicodeDecodeError):
+        meta = {}
+    if meta and meta.get("partition") != manifest["partition"]:
+        raise ValueError(f"shard {path} is from another partition than {MANIFEST}")
+    if len(data) != entry["bytes"]:
+        raise ValueError(f"shard {path} must have {entry['bytes']} bytes, got {len(data)}")
+    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+        raise ValueError(f"shard {path} does not have the checksum that {MANIFEST} gives: it was changed")
+    try:
+        return load(data)
+    except SafetensorError as error:
+        raise ValueError(f"shard {path} is not a safetensors file: {error}") from error
+
+
+def read_manifest(directory: str | Path) -> dict[str, Any]:
+    """The manifest of a directory of shards."""
+    path = Path(directory) / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}; save_shards writes it") from error
+    except ValueError as error:
+        raise ValueError(f"{path} is not a manifest: {error}") from error
+    needed = {"format", "partition", "ranks", "files"}
+    if not isinstance(manifest, dict) or not needed <= manifest.keys() or manifest["format"] != FORMAT:
+        raise ValueError(f"{path} is not a manifest of format {FORMAT}")
+    return manifest
+
+
+def shard_name(rank: int, ranks: int) -> str:
+    """The file of a rank."""
+    return f"shard-{rank:05d}-of-{ranks:05d}.safetensors"
+
+
+def _metadata(data: bytes) -> dict[str, str]:
+    """The metadata in the header of a safetensors file, also of a truncated one."""
+    length = int.from_bytes(data[:8], "little")
+    return json.loads(data[8 : 8 + length].decode("utf-8"))["__metadata__"]
+
+
+def _identity(h: Hypergraph, partition: Partition) -> str:
+    """A fingerprint of the hypergraph's structure and the partition."""
+    digest = hashlib.sha256()
+    for t in (h.incidence.ptr, h.incidence.index, h.node_batch, partition.nodes, partition.edges):
+        digest.update(t.to(torch.int64).contiguous().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,144 @@
+"""Which rank owns which node and which hyperedge."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import as_index
+
+from .growing import grow
+
+METHODS = ("auto", "mtkahypar", "growing", "contiguous")
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """An owner for every node and hyperedge. Any assignment is correct; a good one cuts little.
+
+    Attributes:
+        nodes: ``[num_nodes]`` rank of each node.
+        edges: ``[num_edges]`` rank of each hyperedge.
+        ranks: number of ranks, some of which may own nothing.
+        method: how it was made.
+    """
+
+    nodes: Tensor
+    edges: Tensor
+    ranks: int
+    method: str = "given"
+
+
+@dataclass(frozen=True)
+class CutReport:
+    """What a partition costs.
+
+    Attributes:
+        ranks, method: of the partition.
+        nodes, edges, incidences: of each rank; a rank stores the incidences of its nodes.
+        imbalance: incidences of the largest rank over the mean.
+        cut_edges: hyperedges with nodes on several ranks or away from their owner.
+        ghosts: Σ over hyperedges of the ranks that hold nodes of it but do not own it. Each costs one row
+            per layer and direction: with owners among the touched ranks it is the (λ − 1) connectivity.
+        incidences_cut: share of incidences whose node and hyperedge have different owners.
+    """
+
+    ranks: int
+    method: str
+    nodes: tuple[int, ...]
+    edges: tuple[int, ...]
+    incidences: tuple[int, ...]
+    imbalance: float
+    cut_edges: int
+    ghosts: int
+    incidences_cut: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.ranks} ranks ({self.method}): imbalance {self.imbalance:.3f}, {self.cut_edges:,} of "
+            f"{sum(self.edges):,} hyperedges cut, {self.ghosts:,} ghost rows, "
+            f"{100 * self.incidences_cut:.1f} % of incidences between ranks"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def partition(
+    h: Hypergraph, ranks: int, method: str = "auto", *, imbalance: float = 0.05, seed: int = 0
+) -> Partition:
+    """Owners for ``ranks`` ranks, balanced by incidences up to ``imbalance``.
+
+    ``"growing"`` is built in: nodes in breadth-first order, cut into pieces of equal weight and improved by
+    moving nodes to where their hyperedges are. ``"mtkahypar"`` uses Mt-KaHyPar. ``"contiguous"`` only cuts the
+    numbering into pieces. ``"auto"`` takes Mt-KaHyPar where it is installed. A hyperedge goes to the rank
+    with most of its nodes.
+    """
+    if not isinstance(ranks, int) or ranks < 1:
+        raise ValueError(f"ranks must be a positive integer, got {ranks!r}")
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {METHODS}, got {method!r}")
+    if method == "auto":
+        method = "mtkahypar" if _installed() else "growing"
+    if ranks == 1 or h.num_nodes == 0:
+        nodes = torch.zeros(h.num_nodes, dtype=torch.int64)
+    elif method == "mtkahypar":
+        from .kahypar import kahypar
+
+        nodes = kahypar(h, ranks, imbalance, seed)
+    else:
+        nodes = grow(h, ranks, imbalance, passes=8 if method == "growing" else 0)
+    return Partition(nodes, edge_owners(h, nodes, ranks), ranks, method)
+
+
+def given_partition(h: Hypergraph, nodes: Any, ranks: int, edges: Any = None) -> Partition:
+    """A partition from ``nodes [num_nodes]`` and, if not to be chosen, ``edges [num_edges]``."""
+    nodes = as_index(nodes, "nodes", ranks)
+    edges = edge_owners(h, nodes, ranks) if edges is None else as_index(edges, "edges", ranks)
+    for name, part, count in (("nodes", nodes, h.num_nodes), ("edges", edges, h.num_edges)):
+        if part.shape[0] != count:
+            raise ValueError(f"{name} must have {count} entries, got {part.shape[0]}")
+    return Partition(nodes, edges, ranks)
+
+
+def edge_owners(h: Hypergraph, nodes: Tensor, ranks: int) -> Tensor:
+    """``[num_edges]`` the rank with most nodes of each hyperedge; empty hyperedges take turns."""
+    key, count = torch.unique(h.incidence.rows * ranks + nodes[h.incidence.index], return_counts=True)
+    edge, owner = torch.div(key, ranks, rounding_mode="floor"), key % ranks
+    order = torch.argsort(count, stable=True)  # the last write, that of the largest count, stays
+    order = order[torch.argsort(edge[order], stable=True)]
+    last = torch.ones(order.shape[0], dtype=torch.bool)
+    last[:-1] = edge[order][1:] != edge[order][:-1]
+    owners = torch.arange(h.num_edges) % ranks
+    owners[edge[order][last]] = owner[order][last]
+    return owners
+
+
+def cut_report(h: Hypergraph, partition: Partition) -> CutReport:
+    """Balance and cut of a partition of ``h``."""
+    ranks, edge = partition.ranks, h.incidence.rows
+    node_rank, edge_rank = partition.nodes[h.incidence.index], partition.edges[edge]
+    away = node_rank != edge_rank
+    ghosts = torch.unique(edge[away] * ranks + node_rank[away])
+    incidences = torch.bincount(node_rank, minlength=ranks)
+    return CutReport(
+        ranks,
+        partition.method,
+        tuple(torch.bincount(partition.nodes, minlength=ranks).tolist()),
+        tuple(torch.bincount(partition.edges, minlength=ranks).tolist()),
+        tuple(incidences.tolist()),
+        float(incidences.max() * ranks / max(h.num_incidences, 1)) or 1.0,
+        torch.unique(edge[away]).shape[0],
+        ghosts.shape[0],
+        float(away.double().mean()) if away.numel() else 0.0,
+    )
+
+
+def _installed() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("mtkahypar") is not None

@@ -1,0 +1,163 @@
+"""`Pairs` whose rows or columns live on several ranks; `ehnn.ops` sums over them like over any other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Pairs
+from ehnn.ops import segment_softmax_sum, segment_sum
+
+from .plan import Plan
+from .ranks import Ranks
+from .softmax import pooled_softmax_sum, pushed_softmax_sum
+
+_INDICES = ("ptr", "index", "t_ptr", "t_index", "t_perm", "rows", "split", "t_split")
+
+
+class ShardedPairs(Pairs):
+    """This rank's part of a pattern. ``num_rows`` and ``num_cols`` count what the rank owns.
+
+    ``inner`` is the part of the pattern that is computed here, with ghosts after the own rows (or columns).
+    ``lengths`` are those of the whole pattern.
+    """
+
+    inner: Pairs
+
+    def __init__(self, num_rows: int, num_cols: int, inner: Pairs, **more: Any) -> None:
+        for name, value in {"num_rows": num_rows, "num_cols": num_cols, "inner": inner, **more}.items():
+            object.__setattr__(self, name, value)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in _INDICES:
+            # Not an AttributeError with silent fallbacks: the indices of one rank would give wrong sums.
+            raise ValueError(
+                f"a relation that is spread over ranks has no {name!r} of its own; this layer reads indices "
+                "directly and cannot run partition-parallel"
+            )
+        return super().__getattribute__(name)
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+
+class PushPairs(ShardedPairs):
+    """Columns are here, some rows elsewhere: partial sums of ghost rows are sent to their owners.
+
+    Attributes:
+        inner: ``Pairs`` of (own rows, then ghost rows) × own columns.
+        plan: where the ghost rows belong.
+    """
+
+    plan: Plan
+    total: Tensor
+
+    def __init__(self, inner: Pairs, plan: Plan, lengths: Tensor) -> None:
+        super().__init__(plan.own, inner.num_cols, inner, plan=plan, total=lengths)
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.total
+
+    @property
+    def t_lengths(self) -> Tensor:
+        return self.inner.t_lengths
+
+    def reduce_sum(self, x: Tensor) -> Tensor:
+        """`ehnn.ops.segment_sum` over all ranks."""
+        y, ghosts = segment_sum(x, self.inner).split([self.num_rows, self.plan.ghosts])
+        return y + self.plan.deliver(ghosts)
+
+    def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
+        """`ehnn.ops.segment_softmax_sum` over all ranks."""
+        return pushed_softmax_sum(x, logits, self.inner, self.plan)
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> PushPairs:
+        plan, total = self.plan.to(device, non_blocking), self.total.to(device, non_blocking=non_blocking)
+        return PushPairs(self.inner.to(device, non_blocking), plan, total)
+
+
+class PullPairs(ShardedPairs):
+    """Rows are here, some columns elsewhere: the values of ghost columns are fetched from their owners.
+
+    Attributes:
+        inner: ``Pairs`` of own rows × (own columns, then ghost columns).
+        plan: where the ghost columns come from.
+    """
+
+    plan: Plan
+
+    def __init__(self, inner: Pairs, plan: Plan) -> None:
+        super().__init__(inner.num_rows, plan.own, inner, plan=plan)
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.inner.lengths
+
+    def reduce_sum(self, x: Tensor) -> Tensor:
+        """`ehnn.ops.segment_sum` over all ranks."""
+        return segment_sum(torch.cat([x, self.plan.fetch(x)]), self.inner)
+
+    def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
+        """`ehnn.ops.segment_softmax_sum` over all ranks."""
+        both = torch.cat([x.flatten(1), logits], 1)  # one exchange for values and logits
+        values, s = torch.cat([both, self.plan.fetch(both)]).split([_width(x), logits.shape[1]], 1)
+        return segment_softmax_sum(values.reshape(-1, *x.shape[1:]), s, self.inner)
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> PullPairs:
+        return PullPairs(self.inner.to(device, non_blocking), self.plan.to(device, non_blocking))
+
+
+class PooledPairs(ShardedPairs):
+    """Few rows that every rank has (the members of a batch): sums are all-reduced and replicated.
+
+    Attributes:
+        inner: ``Pairs`` of rows × own columns.
+        lengths: ``[num_rows]`` of the whole pattern.
+    """
+
+    ranks: Ranks
+    total: Tensor
+
+    def __init__(self, inner: Pairs, ranks: Ranks, lengths: Tensor) -> None:
+        super().__init__(inner.num_rows, inner.num_cols, inner, ranks=ranks, total=lengths)
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.total
+
+    def reduce_sum(self, x: Tensor) -> Tensor:
+        """`ehnn.ops.segment_sum` over all ranks."""
+        return _AllSum.apply(segment_sum(x, self.inner), self.ranks)
+
+    def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
+        """`ehnn.ops.segment_softmax_sum` over all ranks."""
+        return pooled_softmax_sum(x, logits, self.inner, self.ranks)
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> PooledPairs:
+        total = self.total.to(device, non_blocking=non_blocking)
+        return PooledPairs(self.inner.to(device, non_blocking), self.ranks, total)
+
+
+def pooled(inner: Pairs, ranks: Ranks) -> PooledPairs:
+    """`PooledPairs` with the lengths of all ranks. A collective."""
+    return PooledPairs(inner, ranks, ranks.sum(inner.lengths))
+
+
+def _width(x: Tensor) -> int:
+    return x.shape[1] * x.shape[2]
+
+
+class _AllSum(torch.autograd.Function):
+    """The sum over ranks. Every rank uses the result for its own part of the loss, so gradients add up too."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, ranks: Ranks) -> Tensor:
+        ctx.ranks = ranks
+        return ranks.sum(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+        return _AllSum.apply(grad, ctx.ranks), None

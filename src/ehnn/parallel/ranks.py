@@ -1,0 +1,136 @@
+"""The ranks of a run and what they say to each other: PyTorch's collectives, counted."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from math import prod
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+
+@dataclass
+class Traffic:
+    """Bytes that this rank gave to collectives since the last `clear`.
+
+    Attributes:
+        exchanged: rows sent to *other* ranks by all-to-all.
+        reduced: tensors that were all-reduced (each counted once, whatever the algorithm sends).
+        calls: collectives called.
+    """
+
+    exchanged: int = 0
+    reduced: int = 0
+    calls: int = 0
+
+    def clear(self) -> None:
+        self.exchanged = self.reduced = self.calls = 0
+
+
+class Ranks:
+    """The ranks of a process group, or a single rank where ``torch.distributed`` was not started.
+
+    Every method is a collective: all ranks call it, in the same order.
+
+    >>> Ranks()
+    Ranks(rank 0 of 1)
+    """
+
+    def __init__(self, group: Any = None) -> None:
+        self.group, self.traffic = group, Traffic()
+        alone = not (dist.is_available() and dist.is_initialized())
+        self.rank = 0 if alone else dist.get_rank(group)
+        self.size = 1 if alone else dist.get_world_size(group)
+
+    def __repr__(self) -> str:
+        return f"Ranks(rank {self.rank} of {self.size})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ranks:
+        return self  # a process group cannot be copied
+
+    def exchange(self, rows: Tensor, send: Sequence[int], receive: Sequence[int]) -> Tensor:
+        """``[Σ send, …] → [Σ receive, …]``: the next ``send[p]`` rows go to rank p; theirs come in order of rank."""
+        flat = rows.detach().reshape(rows.shape[0], prod(rows.shape[1:])).contiguous()
+        if self.size == 1:
+            return flat.reshape(rows.shape).clone()
+        # As bytes: nothing is added up on the way, so one path serves every dtype.
+        raw = flat.view(torch.uint8)
+        out = raw.new_empty(sum(receive), raw.shape[1])
+        dist.all_to_all_single(out, raw, list(receive), list(send), group=self.group)
+        self.traffic.exchanged += (raw.shape[0] - send[self.rank]) * raw.shape[1]
+        self.traffic.calls += 1
+        return out.view(rows.dtype).reshape(-1, *rows.shape[1:])
+
+    def sum(self, values: Tensor) -> Tensor:
+        """The sum over ranks of tensors of one shape."""
+        return self._reduce(values, dist.ReduceOp.SUM)
+
+    def max(self, values: Tensor) -> Tensor:
+        """The elementwise maximum over ranks."""
+        return self._reduce(values, dist.ReduceOp.MAX)
+
+    def _reduce(self, values: Tensor, op: Any) -> Tensor:
+        out = values.detach().clone()
+        if self.size > 1 and out.numel():
+            dist.all_reduce(out, op, group=self.group)
+            self.traffic.reduced += out.numel() * out.element_size()
+            self.traffic.calls += 1
+        return out
+
+    def gather(self, values: Tensor) -> list[Tensor]:
+        """The one-dimensional tensors of all ranks, whose lengths may differ."""
+        if self.size == 1:
+            return [values]
+        lengths = self._gather_equal(values.new_tensor([values.shape[0]], dtype=torch.int64))
+        longest = max(int(n) for n in lengths)
+        padded = values.new_zeros(longest)
+        padded[: values.shape[0]] = values
+        return [t[: int(n)] for t, n in zip(self._gather_equal(padded), lengths, strict=True)]
+
+    def _gather_equal(self, values: Tensor) -> list[Tensor]:
+        out = [torch.empty_like(values) for _ in range(self.size)]
+        dist.all_gather(out, values, group=self.group)
+        return out
+
+    def counts(self, value: int, device: torch.device | str = "cpu") -> list[int]:
+        """The integers of all ranks."""
+        return [int(t) for t in self.gather(torch.tensor([value], device=device))]
+
+    def distinct(self, values: Tensor) -> Tensor:
+        """The distinct integers of all ranks together, ascending."""
+        return torch.unique(torch.cat(self.gather(torch.unique(values))))
+
+    def agree(self, problem: str | None) -> None:
+        """Raise a ValueError on all ranks if any has a ``problem``, naming all of them: nobody waits in vain."""
+        problems: list[str | None] = [problem]
+        if self.size > 1:
+            problems = [None] * self.size
+            dist.all_gather_object(problems, problem, group=self.group)
+        if any(problems):
+            raise ValueError("; ".join(f"rank {i}: {p}" for i, p in enumerate(problems) if p))
+
+
+def start(timeout_s: float = 60.0, backend: str | None = None) -> Ranks:
+    """Join the ranks that ``torchrun`` started (one rank alone without it).
+
+    ``timeout_s`` is how long a rank waits for the others in any collective before it stops with an error.
+    The backend is NCCL where every rank has a GPU of its own, gloo otherwise.
+    """
+    if "RANK" not in os.environ:
+        return Ranks()
+    if not dist.is_initialized():
+        local = int(os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"]))
+        backend = backend or ("nccl" if torch.cuda.device_count() >= local else "gloo")
+        dist.init_process_group(backend, timeout=timedelta(seconds=timeout_s))
+    return Ranks()
+
+
+def stop() -> None:
+    """Leave the process group, if there is one."""
+    if dist.is_available() and dist.is_initialized():
+        dist.destroy_process_group()

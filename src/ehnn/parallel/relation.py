@@ -1,0 +1,129 @@
+"""The relation on one rank: an `Overlap` whose sums reach the other ranks."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Pairs
+from ehnn.hypergraph.kept import kept_property
+from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, pairs_from_sorted, pointer, selection
+from ehnn.overlap import Overlap
+from ehnn.overlap.orders import Orders
+from ehnn.overlap.slots import Slots
+from ehnn.overlap.triplets import Triplets, make_triplets
+
+from .pairs import PullPairs, PushPairs, pooled
+from .plan import Plan, ask
+from .ranks import Ranks
+
+
+@dataclass(frozen=True, eq=False)
+class ShardedOverlap(Overlap):
+    """Own sources and own targets of one rank; the attributes are those of `Overlap`.
+
+    ``local`` is `PushPairs` where the sources are nodes (each rank adds up its own nodes), `PullPairs` where
+    sources are hyperedges of other ranks too, and plain `Pairs` where nothing is shared. Distinct orders
+    and sizes are those of all ranks, and ``pool`` is never None. The lazy views may be collectives: all
+    ranks ask for them together, as they do when they run the same model.
+
+    Attributes:
+        whole: `merged`, with a row for every own target.
+        column_orders: ``[columns of local.inner]`` place in ``source_orders.values``, ghosts included.
+    """
+
+    ranks: Ranks = None  # type: ignore[assignment]
+    whole: Pairs = None  # type: ignore[assignment]
+    column_orders: Tensor = None  # type: ignore[assignment]
+
+    @property
+    def group_target(self) -> Tensor:
+        if self.gather is None:
+            return arange_like(self.target_batch)
+        return self.gather.t_index
+
+    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
+        raise ValueError("the pairs of a relation that is spread over ranks are on no single rank")
+
+    @kept_property
+    def merged(self) -> Pairs:
+        return self.whole
+
+    @kept_property
+    def slots(self) -> Slots:
+        distinct = self.sizes.values.shape[0]
+        if distinct <= 1:
+            value = int(self.sizes.values[0]) if distinct else 1
+            constant = Orders.constant(value, self.num_sources, self.source_batch.device)
+            return Slots(self.local, constant, None)
+        assert isinstance(self.local, PullPairs)
+        return _pulled_slots(self.local, self.sizes)
+
+    @kept_property
+    def triplets(self) -> Triplets:
+        if isinstance(self.local, PushPairs):
+            made = self._pushed_triplets(self.local)
+        elif isinstance(self.local, PullPairs):
+            made = make_triplets(self._with_ghosts(self.local.inner))
+            made = dataclasses.replace(made, local=PullPairs(made.local, self.local.plan))
+        else:
+            made = make_triplets(self._with_ghosts(self.local))
+        return dataclasses.replace(made, pool=self._pool_by_order())
+
+    def _with_ghosts(self, local: Pairs) -> Overlap:
+        """This relation as one process would see it, for sources that include the ghosts."""
+        values, members = self.source_orders.values, self.column_orders.new_zeros(local.num_cols)
+        return Overlap(
+            local, self.sizes, self.gather, None, None, Orders.at(values, self.column_orders),
+            self.target_orders, members, self.target_batch, 1,
+        )  # fmt: skip
+
+    def _pushed_triplets(self, local: PushPairs) -> Triplets:
+        """With nodes as sources, k = 𝓘 = 1: groups need only be sorted by l."""
+        label, order = torch.sort(self.target_orders.index[self.group_target], stable=True)
+        labels, which = torch.unique_consecutive(label, return_inverse=True)
+        ptr = pointer(which, labels.shape[0])
+        target = self.group_target[order]
+        gather, _ = pairs_from_coo(target, arange_like(target), self.num_targets, target.shape[0])
+        ones = torch.ones_like(labels)
+        values = torch.stack([ones, self.target_orders.values[labels], ones], 1)
+        return Triplets(reordered(local, order), gather, values, ptr, tuple(ptr.tolist()), local)
+
+    def _pool_by_order(self) -> Pairs:
+        count = self.source_orders.values.shape[0]
+        key = self.source_batch * count + self.source_orders.index
+        return pooled(selection(key, self.num_members * count).transpose(), self.ranks)
+
+
+def reordered(pairs: PushPairs, order: Tensor) -> PushPairs:
+    """The same relation whose own row i is now row ``order[i]`` of before."""
+    inner, ghosts = pairs.inner, pairs.plan.ghosts
+    place = torch.empty_like(order)
+    place[order] = arange_like(order)
+    every = torch.cat([place, pairs.num_rows + torch.arange(ghosts, device=order.device)])
+    moved, _ = pairs_from_coo(every[inner.rows], inner.index, inner.num_rows, inner.num_cols)
+    return PushPairs(moved, pairs.plan.renumbered(place, pairs.num_rows), pairs.total[order])
+
+
+def _pulled_slots(local: PullPairs, sizes: Orders) -> Slots:
+    """(source, 𝓘) live where the source lives; those that another rank needs are fetched from there."""
+    inner, plan, distinct = local.inner, local.plan, sizes.values.shape[0]
+    keys, slot = torch.unique(inner.index * distinct + sizes.index[inner.rows], return_inverse=True)
+    here = int((keys < plan.own * distinct).sum())
+    ghost = torch.div(keys[here:], distinct, rounding_mode="floor") - plan.own
+    remote = plan.remote[ghost] * distinct + keys[here:] % distinct
+    owner = plan.owner[ghost]
+    wanted, send, receive = ask(plan.ranks, owner, remote)
+    own = torch.unique(torch.cat([keys[:here], wanted]))
+    count = own.shape[0]
+    place = torch.cat([torch.searchsorted(own, keys[:here]), count + arange_like(remote)])
+    sends = selection(torch.searchsorted(own, wanted), count)
+    new = Plan(plan.ranks, count, sends, send, receive, owner, remote)
+    refined = pairs_from_sorted(inner.ptr, place[slot], count + remote.shape[0])
+    source = torch.div(own, distinct, rounding_mode="floor")
+    return Slots(
+        PullPairs(refined, new), Orders.at(sizes.values, own % distinct), selection(source, plan.own)
+    )

@@ -1,0 +1,133 @@
+"""The part of a hypergraph that one rank holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph.kept import plain_tensors
+from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, pairs_from_sorted
+from ehnn.overlap import Family
+
+from .build import sharded_overlap
+from .owners import Partition
+from .pairs import PushPairs
+from .plan import make_plan
+from .ranks import Ranks
+from .relation import ShardedOverlap
+
+_ROWS = {"x": "node_ids", "y": "node_ids", "edge_x": "edge_ids", "edge_weight": "edge_ids"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Shard(Hypergraph):
+    """Own nodes and own hyperedges of one rank; a `Hypergraph` to every model that asks it for overlaps.
+
+    ``num_nodes``, ``num_edges``, features, labels and batch vectors are those of the own rows, ``orders`` and
+    ``degrees`` are true, and ``num_incidences`` counts the incidences of own nodes, which are the ones that
+    are stored here. Sums over a relation reach the other ranks, so all ranks run the same model together;
+    see `ehnn.parallel.backward` for gradients.
+
+    Attributes:
+        ranks: the ranks of the run.
+        node_ids, edge_ids: ``[num_nodes]``, ``[num_edges]`` numbers in the whole hypergraph, ascending.
+        touched_orders: true orders of the own hyperedges and then of the ghosts.
+        distinct_orders: the orders that occur on any rank.
+        node_counts, edge_counts: nodes and hyperedges of every rank.
+    """
+
+    incidence: PushPairs
+    ranks: Ranks = None  # type: ignore[assignment]
+    node_ids: Tensor = None  # type: ignore[assignment]
+    edge_ids: Tensor = None  # type: ignore[assignment]
+    touched_orders: Tensor = None  # type: ignore[assignment]
+    distinct_orders: Tensor = None  # type: ignore[assignment]
+    node_counts: list[int] = None  # type: ignore[assignment]
+    edge_counts: list[int] = None  # type: ignore[assignment]
+
+    @property
+    def device(self) -> torch.device:
+        return self.incidence.inner.ptr.device
+
+    def overlap(self, source: Family = "nodes", target: Family = "edges", **kwargs: Any) -> ShardedOverlap:
+        """The relation of two named families on this rank; the first call is a collective."""
+        if not (isinstance(source, str) and isinstance(target, str)):
+            raise ValueError("a shard knows the families 'nodes', 'edges', 'all' and 'graph' by name only")
+        if (source, target) not in self._overlaps:
+            with plain_tensors():
+                self._overlaps[source, target] = sharded_overlap(self, source, target, **kwargs)
+        return self._overlaps[source, target]  # type: ignore[return-value]
+
+
+def cut(h: Hypergraph, partition: Partition, rank: int) -> dict[str, Tensor]:
+    """The tensors of one rank's shard: what `join` needs, and what a shard file holds.
+
+    Incidences are kept by the owner of their node. Hyperedges of other ranks with nodes here are ghosts,
+    sorted by owner and then by their number there.
+    """
+    nodes, edges = partition.nodes, partition.edges
+    node_ids, edge_ids = (nodes == rank).nonzero().squeeze(1), (edges == rank).nonzero().squeeze(1)
+    here = nodes[h.incidence.index] == rank
+    node, edge = h.incidence.index[here], h.incidence.rows[here]
+    place = _numbers_within(edges)
+    touched = torch.unique(edge[edges[edge] != rank])
+    touched = touched[torch.argsort(edges[touched], stable=True)]  # places ascend with numbers inside a rank
+    local = torch.zeros(h.num_edges, dtype=torch.int64)
+    local[edge_ids] = arange_like(edge_ids)
+    local[touched] = edge_ids.shape[0] + arange_like(touched)
+    rows = edge_ids.shape[0] + touched.shape[0]
+    star, _ = pairs_from_coo(local[edge], _numbers_within(nodes)[node], rows, node_ids.shape[0])
+    tensors = {
+        "node_ids": node_ids,
+        "edge_ids": edge_ids,
+        "ptr": star.ptr,
+        "index": star.index,
+        "ghost_owner": edges[touched],
+        "ghost_row": place[touched],
+        "touched_orders": h.orders[torch.cat([edge_ids, touched])],
+        "node_batch": h.node_batch[node_ids],
+        "edge_batch": h.edge_batch[edge_ids],
+        "num_members": torch.tensor(h.num_members),
+    }
+    ids = {"node_ids": node_ids, "edge_ids": edge_ids}
+    kept = {name: (getattr(h, name), ids[rows]) for name, rows in _ROWS.items()}
+    return tensors | {name: value[index] for name, (value, index) in kept.items() if value is not None}
+
+
+def _numbers_within(part: Tensor) -> Tensor:
+    """The number of each item among those of its part."""
+    order = torch.argsort(part, stable=True)
+    counts = torch.bincount(part)
+    start = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    number = torch.empty_like(order)
+    number[order] = arange_like(order) - start[part[order]]
+    return number
+
+
+def join(tensors: dict[str, Tensor], ranks: Ranks) -> Shard:
+    """The `Shard` of this rank from the tensors of `cut`. A collective: ranks agree on who sends what."""
+    own = tensors["edge_ids"].shape[0]
+    star: Pairs = pairs_from_sorted(tensors["ptr"], tensors["index"], tensors["node_ids"].shape[0])
+    plan = make_plan(ranks, own, tensors["ghost_owner"], tensors["ghost_row"])
+    orders = tensors["touched_orders"]
+    more = ("node_ids", "edge_ids", "touched_orders", "node_batch", "edge_batch")
+    return Shard(
+        PushPairs(star, plan, orders[:own]),
+        num_members=int(tensors["num_members"]),
+        ranks=ranks,
+        distinct_orders=ranks.distinct(orders[:own]),
+        node_counts=ranks.counts(star.num_cols),
+        edge_counts=ranks.counts(own),
+        **{name: tensors[name] for name in (*more, *_ROWS) if name in tensors},
+    )
+
+
+def shard(h: Hypergraph, partition: Partition, ranks: Ranks) -> Shard:
+    """This rank's shard of a hypergraph that every rank has in memory; for large ones see `load_shard`."""
+    if partition.ranks != ranks.size:
+        raise ValueError(f"the partition is for {partition.ranks} ranks, but {ranks.size} are running")
+    return join(cut(h, partition, ranks.rank), ranks)

@@ -1,0 +1,132 @@
+r"""Softmax sums over several ranks, exact through a distributed log-sum-exp.
+
+Rank p has :math:`y_p` and :math:`z_p = \log \sum_c \exp s_c` over its own columns of a row. Then
+
+.. math:: z = \log \sum_p \exp z_p, \qquad y = \sum_p \exp(z_p - z)\, y_p
+
+and the gradients on rank p are those of `ehnn.ops.segment_softmax_sum` with the *global* y and z in the place
+of the local ones, so the backward pass sends each row's gradient, :math:`\bar y \cdot y` and z, and no weight.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Pairs
+from ehnn.ops import segment_sum
+from ehnn.ops.segment_sum import structure
+from ehnn.ops.softmax_sum import partial_softmax_sum, partial_softmax_sum_backward
+
+from .plan import Plan
+from .ranks import Ranks
+
+
+def pushed_softmax_sum(x: Tensor, logits: Tensor, inner: Pairs, plan: Plan) -> Tensor:
+    """``[cols, heads, c], [cols, heads] → [own rows, heads, c]``; ghost rows are merged at their owners."""
+    return _Pushed.apply(x, logits, inner, plan)
+
+
+def pooled_softmax_sum(x: Tensor, logits: Tensor, inner: Pairs, ranks: Ranks) -> Tensor:
+    """``[cols, heads, c], [cols, heads] → [rows, heads, c]``; every rank gets all rows."""
+    return _Pooled.apply(x, logits, inner, ranks)
+
+
+class _Pushed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, logits: Tensor, inner: Pairs, plan: Plan) -> Tensor:
+        y, lse = _partial(x, logits, inner)
+        there = plan.hand_over(_pack(y[plan.own :], lse[plan.own :]))
+        y, lse = _merge(y[: plan.own], lse[: plan.own], *_unpack(there, y, lse), plan)
+        ctx.save_for_backward(x, logits, y, lse)
+        ctx.inner, ctx.plan = inner, plan
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+        x, logits, y, lse = ctx.saved_tensors
+        inner = (grad * y).sum(-1)
+        own = _pack(torch.cat([grad, inner.unsqueeze(-1)], -1), lse)
+        ghosts = ctx.plan.ranks.exchange(own.index_select(0, ctx.plan.sends.index), ctx.plan.send, ctx.plan.receive)
+        wide = grad.new_empty(0, grad.shape[1], grad.shape[2] + 1)
+        both, lse = _unpack(torch.cat([own, ghosts]), wide, lse)
+        return *_gradients(both[..., :-1], both[..., -1], x, logits, lse, ctx.inner), None, None
+
+
+class _Pooled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, logits: Tensor, inner: Pairs, ranks: Ranks) -> Tensor:
+        y, lse = _partial(x, logits, inner)
+        top = _finite(ranks.max(lse))
+        weight = (lse - top).exp()
+        both = torch.cat([weight.unsqueeze(-1) * y, weight.unsqueeze(-1)], -1)
+        both = ranks.sum(both)
+        total = both[..., -1]
+        y = (both[..., :-1] / total.clamp(min=_TINY).unsqueeze(-1)).to(x.dtype)
+        ctx.save_for_backward(x, logits, y, total.log() + top)
+        ctx.inner, ctx.ranks = inner, ranks
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+        x, logits, y, lse = ctx.saved_tensors
+        grad = ctx.ranks.sum(grad)  # every rank used the row for its own part of the loss
+        return *_gradients(grad, (grad * y).sum(-1), x, logits, lse, ctx.inner), None, None
+
+
+_TINY = torch.finfo(torch.float64).tiny
+
+
+
+def _partial(x: Tensor, logits: Tensor, inner: Pairs) -> tuple[Tensor, Tensor]:
+    """y and the float64 log-sum-exp of this rank's columns (0 and −∞ for rows without any)."""
+    if len(inner) == 0 or x.numel() == 0:
+        lse = x.new_full((inner.num_rows, x.shape[1]), -torch.inf, dtype=torch.float64)
+        return x.new_zeros(inner.num_rows, *x.shape[1:]), lse
+    return partial_softmax_sum(x.contiguous(), logits.contiguous(), *structure(inner, x)[:4])
+
+
+def _gradients(
+    grad: Tensor, through: Tensor, x: Tensor, logits: Tensor, lse: Tensor, inner: Pairs
+) -> tuple[Tensor, Tensor]:
+    """Gradients of x and the logits, from ``grad``, ``through = grad · y`` and the global ``lse`` of each row."""
+    if len(inner) == 0 or x.numel() == 0:
+        return torch.zeros_like(x), torch.zeros_like(logits)
+    # A channel more carries grad · y in the place of y, which then need not be sent.
+    ones, zeros = torch.ones_like(through).unsqueeze(-1), torch.zeros_like(grad)
+    grad, y = torch.cat([grad, ones], -1), torch.cat([zeros, through.unsqueeze(-1)], -1)
+    wide = torch.cat([x, torch.zeros_like(x[..., :1])], -1)
+    values = (t.contiguous() for t in (grad, wide, logits, y, lse))
+    dx, ds = partial_softmax_sum_backward(*values, *structure(inner, x)[4:])
+    return dx[..., :-1], ds
+
+
+def _merge(
+    y: Tensor, lse: Tensor, their_y: Tensor, their_lse: Tensor, plan: Plan
+) -> tuple[Tensor, Tensor]:
+    """Own rows merged with what other ranks have for them."""
+    place = plan.sends.index.unsqueeze(1).expand_as(their_lse)
+    top = _finite(lse.scatter_reduce(0, place, their_lse, "amax"))
+    weight, their = (lse - top).exp(), (their_lse - top[plan.sends.index]).exp()
+    total = weight + segment_sum(their, plan.returns)
+    merged = weight.unsqueeze(-1) * y + segment_sum(their.unsqueeze(-1) * their_y, plan.returns)
+    return (merged / total.clamp(min=_TINY).unsqueeze(-1)).to(y.dtype), total.log() + top
+
+
+def _finite(top: Tensor) -> Tensor:
+    """Rows that are empty everywhere are shifted by 0, not by −∞."""
+    return torch.where(top == -torch.inf, 0.0, top)
+
+
+def _pack(y: Tensor, lse: Tensor) -> Tensor:
+    """``[rows, bytes]`` of values and their float64 log-sum-exp: one exchange for two dtypes."""
+    return torch.cat([t.flatten(1).contiguous().view(torch.uint8) for t in (y, lse)], 1)
+
+
+def _unpack(packed: Tensor, y: Tensor, lse: Tensor) -> tuple[Tensor, Tensor]:
+    """Inverse of `_pack`; ``y`` and ``lse`` give the shapes and dtypes."""
+    width = y.shape[1] * y.shape[2] * y.element_size()
+    values = packed[:, :width].contiguous().view(y.dtype).reshape(-1, *y.shape[1:])
+    return values, packed[:, width:].contiguous().view(lse.dtype).reshape(-1, lse.shape[1])
