@@ -19,14 +19,14 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from ehnn import datasets
-from ehnn.nn import EHNNMLP, Stack, pairs_path
-from ehnn.reproduce.nodes_config import EHNN_MLP, EHNN_TRANSFORMER, PAPER, ResidualTransformer
+from ehnn.nn import EHNNMLP, EHNNTransformer, Stack, pairs_path
+from ehnn.reproduce.nodes_config import EHNN_MLP, EHNN_TRANSFORMER, PAPER
 from ehnn.tasks import NodeClassification
 from ehnn.training import TrainConfig, fit
 
 MODELS = {  # a layer, the number of V → V∪E → V pairs, and the paper's hyperparameters for each dataset
     "ehnn-mlp": (EHNNMLP, 1, EHNN_MLP),
-    "ehnn-transformer": (ResidualTransformer, 2, EHNN_TRANSFORMER),
+    "ehnn-transformer": (EHNNTransformer, 2, EHNN_TRANSFORMER),
 }
 
 
@@ -47,6 +47,7 @@ def accuracies(
             width=chosen.width,
             path=pairs_path(pairs),  # nodes → nodes and hyperedges → nodes, once or twice
             dropout=0.5,
+            residual=pairs > 1,  # attention alone would average a node's own features away
         )
 
     config = TrainConfig(epochs=epochs, lr=chosen.lr, weight_decay=chosen.weight_decay, clip_norm=5.0)

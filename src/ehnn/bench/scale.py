@@ -14,7 +14,7 @@ from ehnn.nn import EHNNMLP
 from ehnn.ops import segment_sum
 
 from .machine import check_device, command, free, is_gpu, label
-from .memory import copy_bandwidth, held_bytes, peak_bytes
+from .memory import available_bytes, copy_bandwidth, held_bytes, peak_bytes
 from .pair import Pair, recompute_phis
 from .plots import draw_scale
 from .report import Report, Row, Say, reason
@@ -74,7 +74,7 @@ def scale(
             if not _is_memory(error):
                 raise
             report.add(_setting(size, device), "hypergraph", {"out_of_memory": 1.0})
-            say(f"{size:.0e} hypergraph out of memory")
+            say(f"{size:.0e} hypergraph            out of memory")
             break
         alive = [m for m in alive if _step(report, m, h, size, width, device, repeats)]
         del h
@@ -95,8 +95,9 @@ def _segment_sum(
 ) -> None:
     x = torch.randn(h.num_nodes, width, device=device)
     run = partial(segment_sum, x, h.incidence)
+    run()
     count = enough(SECONDS[torch.device(device).type] / 2, repeats, run, device)
-    times = milliseconds(run, count, device)
+    times = milliseconds(run, count, device, warm_up=0)
     read = h.num_incidences * (4 * width + 8)
     moved = read + h.num_edges * (4 * width + 8)
     speed = [moved / (t * 1e-3) for t in times]
@@ -115,6 +116,7 @@ def _segment_sum(
 def _step(report: Report, mode: str, h: Hypergraph, size: int, width: int, device: str, repeats: int) -> bool:
     """Measure one mode at one size; False if it does not fit."""
     try:
+        _check_room(report, mode, h, device)
         times, peak = _measure(MODES[mode], h, width, device, repeats)
     except (MemoryError, RuntimeError) as error:
         if _is_memory(error):
@@ -145,7 +147,16 @@ def _measure(
     step = make_step(model, lambda: model(x))
     peak = peak_bytes(step, device) + held_bytes(model, overlaps, h, x, step.grad)
     count = enough(SECONDS[torch.device(device).type], repeats, step, device)
-    return split_times({"": step}, count, device)[""], peak
+    return split_times({"": step}, count, device, warm_up=0)[""], peak
+
+
+def _check_room(report: Report, mode: str, h: Hypergraph, device: str) -> None:
+    """On a CPU a process that takes too much is killed, so the need is foretold from the last size."""
+    room = None if is_gpu(device) else available_bytes()
+    last = [r["mean"] for r in report.rows if (r["model"], r["metric"]) == (mode, "bytes_per_incidence")]
+    if room is not None and last and last[-1] * h.num_incidences > 0.8 * room:
+        need = last[-1] * h.num_incidences / 1e9
+        raise MemoryError(f"would need about {need:.1f} GB, {room / 1e9:.1f} GB are free")
 
 
 def _is_memory(error: Exception) -> bool:

@@ -44,20 +44,22 @@ def make_step(model: nn.Module, forward: Callable[[], Tensor], *inputs: Tensor) 
     return Step(forward, [*model.parameters(), *inputs], grad)
 
 
-def milliseconds(fn: Callable[[], Any], repeats: int, device: str) -> list[float]:
+def milliseconds(fn: Callable[[], Any], repeats: int, device: str, warm_up: int = WARM_UP) -> list[float]:
     """``[repeats]`` times of ``fn()``, after a warm-up."""
-    for _ in range(WARM_UP):
+    for _ in range(warm_up):
         fn()
     return _marks([fn], repeats, device)[0]
 
 
-def split_times(steps: Mapping[str, Step], repeats: int, device: str) -> dict[str, dict[str, list[float]]]:
+def split_times(
+    steps: Mapping[str, Step], repeats: int, device: str, warm_up: int = WARM_UP
+) -> dict[str, dict[str, list[float]]]:
     """Forward, backward and total milliseconds of each step.
 
     The steps take turns, so that what else happens on the machine happens to all of them.
     """
     for step in steps.values():
-        for _ in range(WARM_UP):
+        for _ in range(warm_up):
             step()
     out: dict[str, dict[str, list[float]]] = {name: {"forward": [], "backward": []} for name in steps}
     for _ in range(repeats):
@@ -132,14 +134,13 @@ def median_ratio(slow: Sequence[float], fast: Sequence[float]) -> list[float]:
 
 
 def enough(seconds: float, repeats: int, fn: Callable[[], Any], device: str) -> int:
-    """How many repeats of ``fn`` fit into ``seconds``: at most ``repeats``, at least 3."""
-    fn()
+    """How many repeats of ``fn``, which has run before, fit into ``seconds``: from 2 to ``repeats``."""
     start = time.perf_counter()
     fn()
     if torch.device(device).type == "cuda":
         torch.cuda.synchronize()
     each = max(time.perf_counter() - start, 1e-9)
-    return max(3, min(repeats, int(seconds / each)))
+    return max(2, min(repeats, int(seconds / each)))
 
 
 def median(values: Sequence[float]) -> float:

@@ -40,7 +40,7 @@ class Phi(nn.Module):
         self.first = nn.Linear(d_in + encoding.dim, d_out)
         self.second = nn.Linear(d_out, d_out)
         self.third = nn.Linear(d_out, d_out)
-        self.dropout = Dropout(dropout)
+        self.dropouts = nn.ModuleList([Dropout(dropout), Dropout(dropout)])
         self.skip = nn.Linear(d_in, d_out, bias=False) if d_in != d_out else nn.Identity()
 
     def forward(self, x: Tensor, orders: Orders) -> Tensor:
@@ -51,8 +51,8 @@ class Phi(nn.Module):
     def _rows(self, x: Tensor, shift: Tensor) -> Tensor:
         """φ of rows whose first layer is shifted by ``shift`` (``[d_out]`` or ``[rows, d_out]``)."""
         hidden = F.linear(self.norm(x), self.first.weight[:, : x.shape[1]]) + shift
-        hidden = self.second(self.dropout(hidden.relu()))
-        hidden = self.third(self.dropout(hidden.relu()))
+        hidden = self.second(self.dropouts[0](hidden.relu()))
+        hidden = self.third(self.dropouts[1](hidden.relu()))
         return self.skip(x) + hidden
 
     def _read(self, orders: Orders, index: Tensor | None = None) -> Tensor:

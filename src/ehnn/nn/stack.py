@@ -27,7 +27,8 @@ class Stack(nn.Module):
         width: channels between the layers.
         path: the families, one more than there are layers.
         dropout: between layers and before the classifier.
-        residual: add the input of a layer to its output where both ends are the same family.
+        residual: add to the output of a layer its input on the rows that both ends share: all of them for
+            the same family, the nodes between ``"nodes"`` and ``"all"``.
         classifier: hidden widths of the classifier.
         norm: LayerNorm before the classifier.
         activation: ReLU after each layer, for layers that are linear.
@@ -56,17 +57,26 @@ class Stack(nn.Module):
             raise ValueError(f"path must name at least two families, got {self.path}")
         self.embed = nn.Linear(d_in, width)
         self.layers = nn.ModuleList([layer(width, width) for _ in self.path[1:]])
-        self.dropout = Dropout(dropout)
+        self.dropouts = nn.ModuleList([Dropout(dropout) for _ in self.layers])
         self.norm = nn.LayerNorm(width) if norm else nn.Identity()
         self.classifier = _mlp([width, *classifier, d_out], dropout)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """Logits; ``x`` stands in for the features of the first family of the path."""
         x = self.embed(h.features(self.path[0]) if x is None else x)
-        for layer, source, target in zip(self.layers, self.path, self.path[1:], strict=False):
-            y = self.activation(layer(x, h.overlap(source, target)))
-            x = self.dropout(x + y if self.residual and source == target else y)
+        for layer, dropout, ends in zip(self.layers, self.dropouts, pairwise(self.path), strict=True):
+            y = self.activation(layer(x, h.overlap(*ends)))
+            x = dropout(_with_shared_rows(y, x, *ends) if self.residual else y)
         return self.classifier(self.norm(x))
+
+
+def _with_shared_rows(y: Tensor, x: Tensor, source: str, target: str) -> Tensor:
+    """``y`` plus the rows of ``x`` that are rows of the target too."""
+    if source == target:
+        return y + x
+    if {source, target} == {"nodes", "all"}:
+        return y + nn.functional.pad(x, (0, 0, 0, max(y.shape[0] - x.shape[0], 0)))[: y.shape[0]]
+    return y
 
 
 def pairs_path(pairs: int, middle: str = "all") -> tuple[str, ...]:

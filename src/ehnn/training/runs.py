@@ -100,7 +100,8 @@ class Runs:
         import copy
 
         model = copy.deepcopy(self.model)
-        model.load_state_dict({k: v[run].detach() for k, v in self.parameters.items()}, strict=True)
+        own = {k: v[run].detach() for k, v in self.parameters.items()}
+        model.load_state_dict(model.state_dict() | own)
         for module in model.modules():
             if isinstance(module, Dropout):
                 module.seeded = False

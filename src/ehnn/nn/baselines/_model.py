@@ -10,6 +10,8 @@ from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
 
+from ..dropout import Dropout
+
 
 class NodeModel(nn.Module):
     """Convolutions ``conv(x, h)`` one after another, with an activation and dropout between them.
@@ -28,14 +30,15 @@ class NodeModel(nn.Module):
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
         self.d_in, self.d_out = d_in, d_out
-        self.dropout = nn.Dropout(dropout)
+        # One for each place: a seeded mask is a function of its module.
+        self.dropouts = nn.ModuleList(Dropout(dropout) for _ in range(layers + 2))
         self.convs = nn.ModuleList()
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
         x = self.features(h, x)
         for i, conv in enumerate(self.convs):
-            x = self.dropout(self.activation(x)) if i else x
+            x = self.dropouts[i](self.activation(x)) if i else x
             x = conv(x, h)
         return x
 

@@ -127,8 +127,8 @@ class HAN(NodeModel):
             blocks: Sequence[Block] = [full_block(h, self.metapaths, self.max_pairs)] * len(self.convs)
         else:
             x, blocks = x.index_select(0, sample.inputs), sample.blocks
-        for conv, block in zip(self.convs, blocks, strict=True):
-            x = conv(self.dropout(x), block)
+        for conv, block, dropout in zip(self.convs, blocks, self.dropouts, strict=False):
+            x = conv(dropout(x), block)
         return self.classifier(x)
 
     def sample(

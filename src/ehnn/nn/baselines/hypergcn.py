@@ -167,7 +167,7 @@ class HyperGCN(NodeModel):
         x = self.features(h, x)
         extremes = self.input_extremes(h, x) if self.fast else None
         for i, conv in enumerate(self.convs):
-            x = self.dropout(self.activation(x)) if i else x
+            x = self.dropouts[i](self.activation(x)) if i else x
             x = conv(x, h, extremes)
         return x
 

@@ -93,8 +93,8 @@ class UniGCNII(NodeModel):
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
-        first = torch.relu(self.embed(self.dropout(self.features(h, x))))
+        first = torch.relu(self.embed(self.dropouts[-1](self.features(h, x))))
         y = first
-        for conv in self.convs:
-            y = torch.relu(conv(self.dropout(y), h, first))
-        return self.classifier(self.dropout(y))
+        for conv, dropout in zip(self.convs, self.dropouts, strict=False):
+            y = torch.relu(conv(dropout(y), h, first))
+        return self.classifier(self.dropouts[-2](y))

@@ -1,0 +1,194 @@
+"""Which sets of nodes belong together?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.pairs import pairs_from_sorted
+from ehnn.io._support import shorten
+from ehnn.tasks.hyperedges import (
+    HyperedgePrediction,
+    Scored,
+    auroc,
+    keep_edges,
+    same_sets,
+    split_hyperedges,
+)
+
+from .base import Estimator, Self
+from .features import Features
+from .inputs import as_hypergraph, node_numbers
+from .scorers import make_scorer
+from .targets import as_list
+
+_PART = 0.1
+"""Share of the hyperedges that are set aside at once when they are scored themselves."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class HyperedgePredictor(Estimator):
+    """Which sets of nodes, of any size, are hyperedges that are not there (yet)?
+
+    Learns from a hypergraph alone: real hyperedges against sampled sets of the same sizes. A part of the
+    hyperedges (``validation_fraction``) is held out to select the epoch. No hyperedge is ever scored by a model
+    that sees it, or a duplicate of it, in its input: not in validation, not in training (in folds), and not in
+    prediction, where candidates that are hyperedges of the input are set aside in parts.
+
+    Args:
+        negatives: what real hyperedges are told from: ``"uniform"``, ``"degree"``, ``"hard"`` or ``"mixed"``; see
+            `ehnn.tasks.hyperedges.sample_negatives`.
+        batch_size: candidates per step, half of them real.
+
+    >>> ring = [[i, (i + 1) % 12, (i + 2) % 12] for i in range(12)]
+    >>> model = HyperedgePredictor(width=16, epochs=5).fit(ring)
+    >>> model.predict_proba([[0, 1], [3, 9, 6, 0]]).shape
+    (2, 2)
+
+    See `Estimator` for the other parameters. ``features="auto"`` means given (if any) and structural ones.
+    """
+
+    _estimator_type = "classifier"
+
+    model: Any = "ehnn-mlp"
+    dropout: float = 0.0
+    epochs: int = 200
+    patience: int | None = 30
+    validation_fraction: float = 0.1
+    negatives: str = "mixed"
+    batch_size: int = 1024
+
+    def fit(self: Self, h: Any, y: None = None) -> Self:
+        """Learn what the hyperedges of ``h`` have in common; ``y`` is not used.
+
+        Args:
+            h: a hypergraph, in any form that `as_hypergraph` takes.
+        """
+        assert isinstance(self, HyperedgePredictor)
+        plan, device = self._plan(), self._device()
+        if isinstance(self.batch_size, bool) or not isinstance(self.batch_size, int) or self.batch_size < 2:
+            raise ValueError(f"batch_size must be an integer of at least 2, got {self.batch_size!r}")
+        graph = as_hypergraph(h)
+        if graph.num_members != 1:
+            raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
+        graph = graph.replace(y=None, edge_weight=None, incidence_weight=None, edge_names=None)
+        shares = (1 - self.validation_fraction, self.validation_fraction, 0.0)
+        split = split_hyperedges(graph, shares, int(self.random_state))
+        self.features_ = Features.learn(split.known, self.features, auto="both")
+        self.n_features_in_ = self.features_.channels
+        task = HyperedgePrediction(
+            split.known, split.valid, negatives=self.negatives, seed=int(self.random_state),
+            prepare=lambda known: plan.prepare(self.features_.apply(known)).to(device),
+            batch_size=self.batch_size // 2,
+        )  # fmt: skip
+        self._train(self._make, task, bool(split.valid.num_edges))
+        self.hypergraph_ = graph
+        return self
+
+    def _make(self) -> nn.Module:
+        return make_scorer(self._plan(), self.features_.channels, self.features_.edge_width > 0)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """0: not a hyperedge, 1: a hyperedge."""
+        return np.arange(2)
+
+    # ------------------------------------------------------------------ predict
+
+    def decision_function(self, candidates: Any, h: Any = None) -> np.ndarray:
+        """``[num_candidates]`` scores: the larger, the more likely a hyperedge.
+
+        Args:
+            candidates: collections of nodes (names, or numbers where there are no names), or a Hypergraph over
+                the same nodes. Those that are hyperedges of the input are scored as if they were not.
+            h: the known hyperedges, in place of those of `fit`.
+        """
+        self._check_fitted()
+        known = self.hypergraph_ if h is None else as_hypergraph(h)
+        asked = as_candidates(known, candidates)
+        number, wanted = same_sets(known, asked)
+        scores = torch.zeros(asked.num_edges, dtype=torch.float64)
+        for removed, rows in _parts(number, wanted, self.batch_size):
+            rest = keep_edges(known, ~torch.isin(number, removed)) if len(removed) else known
+            ready = self._plan().prepare(self.features_.apply(rest))
+            device = next(p.device for p in self.model_.parameters())
+            chosen = keep_edges(asked, torch.zeros(asked.num_edges, dtype=torch.bool).index_fill(0, rows, True))
+            scores[rows] = self._outputs(Scored.of(ready.to(device), chosen)).double().squeeze(1)
+        return scores.numpy()
+
+    def predict_proba(self, candidates: Any, h: Any = None) -> np.ndarray:
+        """``[num_candidates, 2]`` probability that a candidate is none, and that it is a hyperedge.
+
+        Real and sampled sets were equally many in training: where hyperedges are rare, use it to rank.
+        """
+        yes = 1 / (1 + np.exp(-self.decision_function(candidates, h).clip(-500, 500)))
+        return np.stack([1 - yes, yes], 1)
+
+    def predict(self, candidates: Any, h: Any = None) -> np.ndarray:
+        """``[num_candidates]`` 1 where a candidate is more likely a hyperedge than not, else 0."""
+        return (self.decision_function(candidates, h) > 0).astype(np.int64)
+
+    def score(self, candidates: Any, y: Any, h: Any = None) -> float:
+        """AUROC of the candidates; ``y`` is 1 for a hyperedge and 0 for none."""
+        return auroc(self.decision_function(candidates, h), as_list(y))
+
+    # ------------------------------------------------------------------ saving
+
+    def _about(self) -> dict[str, Any]:
+        h = self.hypergraph_
+        names = None if h.node_names is None else list(h.node_names)
+        if names is not None and not all(type(name) in (str, int) for name in names):
+            raise ValueError("node names must be text or integers to be saved")
+        return {"features": self.features_.about(), "nodes": h.num_nodes, "node_names": names}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        h = self.hypergraph_
+        given = {"x": h.x, "edge_x": h.edge_x, "ptr": h.incidence.ptr, "index": h.incidence.index}
+        return self.features_.tensors() | {f"hypergraph.{k}": v for k, v in given.items() if v is not None}
+
+    def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        self.features_ = Features.restore(about["features"], tensors)
+        self.n_features_in_ = self.features_.channels
+        pairs = pairs_from_sorted(tensors["hypergraph.ptr"], tensors["hypergraph.index"], int(about["nodes"]))
+        x, edge_x = (tensors.get(f"hypergraph.{name}") for name in ("x", "edge_x"))
+        self.hypergraph_ = Hypergraph(pairs, x=x, edge_x=edge_x, node_names=about["node_names"])
+
+
+def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
+    """Sets of nodes given by name or number, as a Hypergraph over the nodes of ``h``."""
+    if isinstance(candidates, Hypergraph):
+        if candidates.num_nodes != h.num_nodes:
+            raise ValueError(f"candidates must be over {h.num_nodes} nodes, got {candidates.num_nodes}")
+        found = candidates.to("cpu")
+    else:
+        if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Iterable):
+            raise ValueError(f"candidates must be a list of sets of nodes, got {shorten(candidates)}")
+        sets = list(candidates)
+        wrong = next((s for s in sets if isinstance(s, (str, bytes)) or not isinstance(s, Iterable)), None)
+        if wrong is not None:
+            raise ValueError(f"a candidate must be a set of nodes, got {shorten(wrong)}")
+        lists = [list(s) for s in sets]
+        nodes = node_numbers(h, [v for one in lists for v in one], "a candidate's")
+        edge = torch.repeat_interleave(torch.tensor([len(one) for one in lists], dtype=torch.int64))
+        found = Hypergraph.from_incidence(torch.stack([nodes, edge]), h.num_nodes, len(lists))
+    empty = (found.orders == 0).nonzero()
+    if len(empty):
+        raise ValueError(f"candidate {int(empty[0])} (from 0) has no nodes")
+    return found
+
+
+def _parts(number: Tensor, wanted: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
+    """(sets to take out of the input, candidates) so that each candidate is scored by what does not hold it."""
+    there = torch.isin(wanted, number)
+    new = [(wanted[:0], rows) for rows in (~there).nonzero().squeeze(1).split(size) if len(rows)]
+    sets = wanted[there].unique()
+    few = max(1, min(size, int(_PART * len(number.unique()))))
+    return new + [
+        (part, torch.isin(wanted, part).nonzero().squeeze(1)) for part in sets.split(few) if len(part)
+    ]

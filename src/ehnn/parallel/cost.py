@@ -1,0 +1,42 @@
+"""What a layer sends: the formula that `Traffic` is tested against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .pairs import PullPairs, PushPairs
+from .relation import ShardedOverlap
+
+_LSE = 8
+"""Bytes of a log-sum-exp, which is kept in float64."""
+
+
+@dataclass(frozen=True)
+class LayerTraffic:
+    """Bytes of one rank in one call: (sent to other ranks by all-to-all, given to all-reduce)."""
+
+    forward: tuple[int, int]
+    backward: tuple[int, int]
+
+
+def layer_traffic(overlap: ShardedOverlap, width: int, heads: int = 0, itemsize: int = 4) -> LayerTraffic:
+    """What `EHNNMLP` (``heads=0``) or `EHNNTransformer` of ``width`` sends, one relation between nodes and others.
+
+    All-to-all: ghost rows × width. All-reduce: members × width. Attention adds logits or a log-sum-exp per
+    head. Nothing grows with nodes, hyperedges or incidences.
+    """
+    local = overlap.local
+    sent = len(local.plan.sends) if isinstance(local, (PushPairs, PullPairs)) else 0
+    ghosts = local.plan.ghosts if isinstance(local, (PushPairs, PullPairs)) else 0
+    if isinstance(local, PushPairs):
+        there, back = width * itemsize + heads * _LSE, (width + heads) * itemsize + heads * _LSE
+        there, back = ghosts * there, sent * back
+    else:
+        row = (width + heads) * itemsize  # values and logits; the gradients of both
+        there, back = sent * row, ghosts * row
+    members = overlap.num_members
+    pool = members * width * itemsize
+    if not heads:
+        return LayerTraffic((there, pool), (back, pool))
+    # The largest log-sum-exp, then numerators and denominators together, in float64.
+    return LayerTraffic((there, members * _LSE * (heads + width + heads)), (back, pool))

@@ -1,0 +1,136 @@
+"""Hyperedge prediction as a task: candidates that travel with the hypergraph they are scored on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.kept import plain_tensors
+from ehnn.overlap import Overlap, overlap
+
+from .metrics import auroc
+from .negatives import sample_negatives
+from .sets import structure
+from .split import check_no_leak, one_of_each, set_numbers, without_sets
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scored(Hypergraph):
+    """A hypergraph with candidates to score: a model returns a row for each of them.
+
+    Attributes:
+        candidates: sets over the same nodes.
+        answers: ``[num_candidates]`` 1 for a hyperedge, 0 for none; None where it is not known.
+    """
+
+    candidates: Hypergraph = None  # type: ignore[assignment]
+    answers: Tensor | None = None
+
+    @classmethod
+    def of(cls, h: Hypergraph, candidates: Hypergraph, answers: Tensor | None = None) -> Scored:
+        values = {f.name: getattr(h, f.name) for f in fields(Hypergraph)}
+        values["_overlaps"] = dict(h._overlaps)  # relations to these candidates are kept here alone
+        answers = None if answers is None else answers.to(h.device)
+        return cls(**values, candidates=structure(candidates).to(h.device), answers=answers)
+
+    def to_candidates(self, source: str) -> Overlap:
+        """The relation of a family to the candidates, computed once."""
+        if (source, "candidates") not in self._overlaps:
+            with plain_tensors():
+                self._overlaps[source, "candidates"] = overlap(self, source, self.candidates)
+        return self._overlaps[source, "candidates"]
+
+
+class HyperedgePrediction:
+    """The `Task`: tell real hyperedges from sampled ones, on a hypergraph that does not contain them.
+
+    A hyperedge that took part in message passing would be known by its own overlap, 𝓘 = its order. So the
+    training hyperedges are taken in folds: those of a fold, with all their duplicates, are removed from the
+    hypergraph (and from its structural features, which ``prepare`` makes anew) and scored against as many
+    negatives. Validation scores held-out hyperedges on all of ``known``. Every step is checked for leaks.
+
+    Args:
+        known: the hyperedges to learn from.
+        valid: held-out hyperedges for selection (AUROC); empty: the last epoch is selected.
+        negatives: see `sample_negatives`.
+        prepare: gives a hypergraph the features that the model reads.
+        folds: at least so many parts of the training hyperedges.
+        batch_size: the most positives in a part.
+        max_batches: the most parts; hyperedges beyond them only take part in message passing.
+    """
+
+    def __init__(
+        self,
+        known: Hypergraph,
+        valid: Hypergraph,
+        *,
+        negatives: str = "mixed",
+        prepare: Callable[[Hypergraph], Hypergraph] = lambda h: h,
+        seed: int = 0,
+        folds: int = 5,
+        batch_size: int = 512,
+        max_batches: int = 8,
+    ) -> None:
+        number, sets = set_numbers(known)
+        if len(sets) < 2:
+            raise ValueError(
+                f"at least 2 distinct hyperedges of 2 or more nodes are needed to learn from, got {len(sets)}"
+            )
+        self.seed, self.negatives = seed, negatives
+        generator = torch.Generator().manual_seed(seed % 2**63)
+        sets = sets[torch.randperm(len(sets), generator=generator)]
+        size = max(1, min(batch_size, -(-len(sets) // folds)))
+        self._train = [
+            self._scored(known, prepare, without_sets(known, number, part), one_of_each(known, number, part), i)
+            for i, part in enumerate(sets.split(size)[:max_batches])
+        ]
+        self._valid = self._scored(known, prepare, known, valid, -1) if valid.num_edges else None
+
+    def _scored(
+        self,
+        known: Hypergraph,
+        prepare: Callable[[Hypergraph], Hypergraph],
+        rest: Hypergraph,
+        positives: Hypergraph,
+        part: int,
+    ) -> Scored:
+        check_no_leak(rest, positives)
+        seed = self.seed * 1_000_003 + part + 7
+        wrong = sample_negatives(rest, positives, self.negatives, seed=seed, avoid=known)
+        return Scored.of(prepare(rest), concatenate(positives, wrong), answers_of(positives, wrong))
+
+    def batches(self, epoch: int) -> Iterator[Scored]:
+        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + epoch) % 2**63)
+        for i in torch.randperm(len(self._train), generator=generator).tolist():
+            yield self._train[i]
+
+    def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
+        """``[runs, candidates, 1] → [runs]``: binary cross entropy."""
+        assert isinstance(h, Scored)
+        assert h.answers is not None
+        target = h.answers.to(logits.dtype).expand(logits.shape[:2])
+        return F.binary_cross_entropy_with_logits(logits.squeeze(-1), target, reduction="none").mean(1)
+
+    def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
+        """AUROC in percent of each run on the validation hyperedges."""
+        if self._valid is None:
+            return {"valid": torch.zeros(1)}
+        logits = predict(self._valid).squeeze(-1)
+        return {"valid": torch.tensor([100 * auroc(run, self._valid.answers) for run in logits])}
+
+
+def concatenate(a: Hypergraph, b: Hypergraph) -> Hypergraph:
+    """The candidates of ``a``, then those of ``b``."""
+    first, second = a.to("cpu").index, b.to("cpu").index
+    second = torch.stack([second[0], second[1] + a.num_edges])
+    return Hypergraph.from_incidence(torch.cat([first, second], 1), a.num_nodes, a.num_edges + b.num_edges)
+
+
+def answers_of(positives: Hypergraph, negatives: Hypergraph) -> Tensor:
+    """1 for each of ``positives``, then 0 for each of ``negatives``."""
+    return torch.cat([torch.ones(positives.num_edges), torch.zeros(negatives.num_edges)])

@@ -1,0 +1,275 @@
+"""Hyperedge prediction: nothing leaks, negatives are what they say, and the overlaps are learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ehnn
+from ehnn.tasks.hyperedges import (
+    SAMPLERS,
+    HyperedgePrediction,
+    Scored,
+    answers_of,
+    auroc,
+    average_precision,
+    check_no_leak,
+    co_membership,
+    common_neighbours,
+    concatenate,
+    distinct_sets,
+    is_in,
+    keep_edges,
+    mean_reciprocal_rank,
+    sample_negatives,
+    split_hyperedges,
+)
+
+QUICK: dict[str, Any] = {"width": 16, "epochs": 30, "lr": 0.01}
+
+
+def sets(h: ehnn.Hypergraph) -> list[frozenset[int]]:
+    return [frozenset(e) for e in h.edges()]
+
+
+# ---------------------------------------------------------------------- splits
+
+
+@given(
+    edges=st.lists(st.lists(st.integers(0, 6), max_size=4), max_size=25),
+    seed=st.integers(0, 5),
+)
+@settings(max_examples=40, deadline=None)
+def test_split_has_no_leak(edges: list[list[int]], seed: int) -> None:
+    h = ehnn.Hypergraph.from_edges(edges, num_nodes=7, x=torch.ones(7, 2))
+    split = split_hyperedges(h, (0.5, 0.25, 0.25), seed)
+    known, valid, test = set(sets(split.known)), sets(split.valid), sets(split.test)
+    assert known.isdisjoint(valid)
+    assert known.isdisjoint(test)
+    assert set(valid).isdisjoint(test)
+    assert len(set(valid)) == len(valid)  # duplicates count once
+    assert known | set(valid) | set(test) == set(sets(h))
+    assert all(len(e) >= 2 for e in valid + test)
+    assert split.known.x is not None
+
+
+@given(edges=st.lists(st.sets(st.integers(0, 5), max_size=4), max_size=20))
+@settings(max_examples=40, deadline=None)
+def test_identical_sets_have_one_number(edges: list[set[int]]) -> None:
+    h = ehnn.Hypergraph.from_edges(edges, num_nodes=6)
+    number = distinct_sets(h).tolist()
+    for a, b in ((i, j) for i in range(len(edges)) for j in range(i)):
+        assert (number[a] == number[b]) == (edges[a] == edges[b])
+
+
+def test_collisions_of_the_hash_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ehnn.tasks.hyperedges.sets._hash", lambda pairs: torch.zeros(pairs.num_rows).long())
+    h = ehnn.Hypergraph.from_edges([[0, 1], [2, 3], [0, 1], [1]])
+    assert distinct_sets(h).tolist() == [0, 1, 0, 2]
+
+
+def test_keep_edges_keeps_attributes() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2], [2]], edge_x=torch.eye(3), edge_names=["a", "b", "c"])
+    kept = keep_edges(h, torch.tensor([True, False, True]))
+    assert kept.edges() == [[0, 1], [2]]
+    assert kept.edge_names == ("a", "c")
+    assert torch.equal(kept.edge_x, torch.eye(3)[[0, 2]])
+
+
+def test_a_leak_is_an_error() -> None:
+    known = ehnn.Hypergraph.from_edges([[0, 1, 2], [1, 3]])
+    check_no_leak(known, ehnn.Hypergraph.from_edges([[0, 1]], num_nodes=4))
+    with pytest.raises(AssertionError, match=r"\[0, 1, 2\] takes part in message passing"):
+        check_no_leak(known, ehnn.Hypergraph.from_edges([[3, 2], [2, 1, 0]], num_nodes=4))
+    with pytest.raises(AssertionError, match="takes part"):
+        HyperedgePrediction(known, ehnn.Hypergraph.from_edges([[1, 3]], num_nodes=4))
+
+
+def test_bad_splits() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1]])
+    for fractions in ((0.5, 0.5), (0.5, 0.4, 0.2), (1.2, -0.1, -0.1)):
+        with pytest.raises(ValueError, match="add up to 1"):
+            split_hyperedges(h, fractions)
+    with pytest.raises(ValueError, match="at least 2 distinct hyperedges"):
+        ehnn.HyperedgePredictor().fit([[0, 1], [1, 0], [2]])
+
+
+def test_training_never_sees_its_positives(ring: list[list[int]]) -> None:
+    """Neither the hyperedge nor a duplicate nor its share of the structural features is in the input."""
+    h = ehnn.Hypergraph.from_edges(ring + ring[:20])
+    split = split_hyperedges(h, (0.8, 0.2, 0.0))
+
+    def with_degrees(g: ehnn.Hypergraph) -> ehnn.Hypergraph:
+        return g.replace(x=g.degrees.float().unsqueeze(1))
+
+    task = HyperedgePrediction(split.known, split.valid, prepare=with_degrees)
+    seen: list[frozenset[int]] = []
+    for batch in task.batches(0):
+        answers = batch.answers.bool()
+        positives = [e for e, yes in zip(sets(batch.candidates), answers, strict=True) if yes]
+        negatives = [e for e, yes in zip(sets(batch.candidates), answers, strict=True) if not yes]
+        assert set(positives).isdisjoint(sets(batch))
+        assert set(sets(batch)) | set(positives) == set(sets(split.known))
+        assert set(negatives).isdisjoint(sets(split.known))
+        assert sorted(map(len, positives)) == sorted(map(len, negatives))
+        assert torch.equal(batch.x.squeeze(1).long(), batch.degrees)  # of what is left, not of everything
+        seen += positives
+    assert sorted(map(sorted, seen)) == sorted(map(sorted, set(sets(split.known))))  # each once
+
+
+def test_known_candidates_are_scored_as_if_they_were_not_there(ring: list[list[int]]) -> None:
+    fitted = ehnn.HyperedgePredictor(**QUICK | {"epochs": 2}).fit(ring)
+    one = ring[7]
+    h = ehnn.Hypergraph.from_edges(ring)
+    without = keep_edges(h, ~is_in(h, ehnn.Hypergraph.from_edges([one], num_nodes=h.num_nodes)))
+    expected = fitted.decision_function([one], h=without)
+    np.testing.assert_allclose(fitted.decision_function([one]), expected, atol=1e-5)
+    assert fitted.decision_function(ring).shape == (60,)
+
+
+# ---------------------------------------------------------------------- negatives
+
+
+@pytest.mark.parametrize("kind", [*SAMPLERS, "mixed"])
+def test_negatives(ring: list[list[int]], kind: str) -> None:
+    h = ehnn.Hypergraph.from_edges(ring)
+    found = sample_negatives(h, h, kind, seed=3)
+    assert torch.equal(found.orders, h.orders)
+    assert set(sets(found)).isdisjoint(sets(h))
+    assert sample_negatives(h, h, kind, seed=3) == found
+    assert sample_negatives(h, h, kind, seed=4) != found
+    if kind == "hard":
+        for real, wrong in zip(sets(h), sets(found), strict=True):
+            assert len(real & wrong) == len(real) - max(1, min(round(0.5 * len(real)), len(real) - 1))
+
+
+def test_degree_sampler_prefers_hubs() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, i] for i in range(1, 60)], num_nodes=200)
+    positives = ehnn.Hypergraph.from_edges([[i, i + 1, i + 2] for i in range(100)], num_nodes=200)
+    share = {k: np.mean([0 in e for e in sets(sample_negatives(h, positives, k))]) for k in SAMPLERS[:2]}
+    assert share["degree"] > 0.3 > 0.1 > share["uniform"]
+
+
+def test_negatives_of_nearly_all_nodes() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1, 2, 3, 4], [0, 1]], num_nodes=6)
+    for kind in SAMPLERS:
+        assert sample_negatives(h, h, kind).orders.tolist() == [5, 2]
+    full = ehnn.Hypergraph.from_edges([[0, 1], [0, 2], [1, 2]])
+    with pytest.raises(ValueError, match="no set of 2 of the 3 nodes"):
+        sample_negatives(full, full)
+    for wrong in ({"kind": "easy"}, {"replaced": 0.0}):
+        with pytest.raises(ValueError, match="must be"):
+            sample_negatives(h, h, **wrong)
+
+
+# ---------------------------------------------------------------------- metrics and heuristics
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), min_size=2, max_size=30))
+@settings(max_examples=60, deadline=None)
+def test_metrics_agree_with_their_definition(rows: list[tuple[int, bool]]) -> None:
+    scores, answers = [r[0] for r in rows], [int(r[1]) for r in rows]
+    if len(set(answers)) < 2:
+        with pytest.raises(ValueError, match="both must occur"):
+            auroc(scores, answers)
+        return
+    pairs = [(a > b) + (a == b) / 2 for a, x in rows for b, y in rows if x and not y]
+    assert auroc(scores, answers) == pytest.approx(np.mean(pairs))
+    positives = sum(answers)
+    expected = 0.0
+    for cut in sorted(set(scores), reverse=True):
+        above = [a for s, a in zip(scores, answers, strict=True) if s >= cut]
+        gain = sum(a for s, a in zip(scores, answers, strict=True) if s == cut) / positives
+        expected += gain * sum(above) / len(above)
+    assert average_precision(scores, answers) == pytest.approx(expected)
+
+
+def test_metrics_agree_with_sklearn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    rng = np.random.default_rng(0)
+    scores, answers = rng.integers(0, 20, 300) / 7, rng.integers(0, 2, 300)
+    assert auroc(scores, answers) == pytest.approx(metrics.roc_auc_score(answers, scores))
+    assert average_precision(scores, answers) == pytest.approx(metrics.average_precision_score(answers, scores))
+
+
+def test_mean_reciprocal_rank() -> None:
+    assert mean_reciprocal_rank([1.0, 1.0, 1.0], [[0, 0], [2, 3], [1, 1]]) == pytest.approx((1 + 1 / 3 + 1 / 2) / 3)
+    for bad in (([1.0], [1.0]), ([], [[]]), ([1.0], [[1.0], [2.0]])):
+        with pytest.raises(ValueError, match="positive must be"):
+            mean_reciprocal_rank(*bad)
+    with pytest.raises(ValueError, match="NaN"):
+        mean_reciprocal_rank([np.nan], [[1.0]])
+
+
+def test_heuristics_agree_with_their_definition(ring: list[list[int]]) -> None:
+    h = ehnn.Hypergraph.from_edges(ring[:25], num_nodes=40)
+    candidates = sample_negatives(h, h, "hard")
+    near = {v: {u for e in ring[:25] if v in e for u in e} - {v} for v in range(40)}
+    both, common = [], []
+    for e in sets(candidates):
+        pairs = [(u, v) for u in e for v in e if u < v]
+        both.append(np.mean([sum(u in f and v in f for f in sets(h)) for u, v in pairs]))
+        common.append(np.mean([len(near[u] & near[v]) for u, v in pairs]))
+    np.testing.assert_allclose(co_membership(h, candidates), both)
+    np.testing.assert_allclose(common_neighbours(h, candidates), common, rtol=1e-6)
+
+
+# ---------------------------------------------------------------------- the estimator
+
+
+def test_overlaps_are_learned_and_pooling_cannot(ring: list[list[int]]) -> None:
+    """On a ring without features every node looks alike, so only overlaps tell stretches from random sets."""
+    split = split_hyperedges(ehnn.Hypergraph.from_edges(ring), (0.7, 0.0, 0.3), seed=1)
+    wrong = sample_negatives(split.known, split.test, "uniform", seed=9)
+    candidates, y = concatenate(split.test, wrong), answers_of(split.test, wrong)
+    score = {
+        model: ehnn.HyperedgePredictor(model=model, **QUICK).fit(split.known).score(candidates, y)
+        for model in ("ehnn-mlp", "all-deep-sets")
+    }
+    assert score["ehnn-mlp"] > 0.9
+    assert score["all-deep-sets"] < score["ehnn-mlp"] - 0.1
+
+
+@pytest.mark.parametrize("model", ["ehnn-transformer", "all-set-transformer", "hgnn"])
+def test_other_models(ring: list[list[int]], model: str) -> None:
+    fitted = ehnn.HyperedgePredictor(model=model, width=8, epochs=2).fit(ring)
+    assert fitted.predict_proba([[0, 1], [2, 5, 9]]).shape == (2, 2)
+
+
+def test_own_scorer(ring: list[list[int]]) -> None:
+    class Own(torch.nn.Module):
+        def __init__(self, d_in: int, d_out: int) -> None:
+            super().__init__()
+            self.layer = ehnn.nn.EHNNMLP(d_in, 8)
+            self.out = torch.nn.Linear(8, d_out)
+
+        def forward(self, h: Scored) -> torch.Tensor:
+            return self.out(self.layer(h.x, h.to_candidates("nodes")))
+
+    fitted = ehnn.HyperedgePredictor(model=Own, epochs=2).fit(ring)
+    assert fitted.predict([[0, 1]]).tolist() in ([0], [1])
+
+
+def test_names_seeds_and_errors() -> None:
+    edges = [[f"p{(i + j) % 15}" for j in range(3)] for i in range(15)]
+    first, again = (ehnn.HyperedgePredictor(width=8, epochs=2).fit(edges) for _ in range(2))
+    asked = [["p0", "p1"], ("p3", "p9", "p12"), {"p5"}]
+    np.testing.assert_array_equal(first.predict_proba(asked), again.predict_proba(asked))
+    np.testing.assert_allclose(first.predict_proba(asked).sum(1), 1)
+    assert first.predict_proba([]).shape == (0, 2)
+    for bad, message in (
+        ([["p0", "q1"]], "candidate's 'q1' is not a node"),
+        ([["p0"], []], "candidate 1 .* has no nodes"),
+        (["p0"], "must be a set of nodes, got 'p0'"),
+        ("p0", "list of sets"),
+        (ehnn.Hypergraph.from_edges([[0, 1]]), "over 15 nodes, got 2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            first.predict(bad)
+    with pytest.raises(ValueError, match="kind must be one of"):
+        ehnn.HyperedgePredictor(negatives="soft").fit(edges)

@@ -1,0 +1,252 @@
+"""NodeClassifier and NodeRegressor: what they learn, what they accept, what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import ehnn
+from ehnn.estimators import NotFittedError
+from ehnn.estimators.supervised import hold_out
+from ehnn.estimators.targets import Classes
+
+QUICK: dict[str, Any] = {"model": "ehnn-mlp", "width": 16, "epochs": 40, "lr": 0.01, "dropout": 0.1}
+
+
+def hidden(h: ehnn.Hypergraph, every: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Labels with every second one missing, and the missing ones alone."""
+    y = h.y.numpy()
+    seen = np.arange(len(y)) // 3 % every == 0
+    return np.where(seen, y, -1), np.where(seen, -1, y)
+
+
+@pytest.mark.parametrize("model", ["ehnn-mlp", "all-deep-sets", "hgnn"])
+def test_classifier_converges(kinds: ehnn.Hypergraph, model: str) -> None:
+    known, asked = hidden(kinds)
+    fitted = ehnn.NodeClassifier(**QUICK | {"model": model}).fit(kinds, known)
+    assert fitted.score(kinds, asked) > 0.85
+    assert fitted.predict_proba(kinds).shape == (60, 3)
+    np.testing.assert_allclose(fitted.predict_proba(kinds).sum(1), 1)
+    assert (fitted.classes_[fitted.predict_proba(kinds).argmax(1)] == fitted.predict(kinds)).all()
+
+
+def test_default_model_learns(kinds: ehnn.Hypergraph) -> None:
+    known, asked = hidden(kinds)
+    fitted = ehnn.NodeClassifier(width=16, dropout=0.1, lr=0.003, epochs=60).fit(kinds, known)
+    assert fitted.score(kinds, asked) > 0.55  # chance is a third
+
+
+def test_labels_by_name_with_text_classes(kinds: ehnn.Hypergraph) -> None:
+    names = [f"p{v}" for v in range(60)]
+    h = kinds.replace(node_names=names, y=None)
+    label = {f"p{v}": ("red", "green", "blue")[v % 3] for v in range(30)}
+    fitted = ehnn.NodeClassifier(**QUICK).fit(h, label | {"p31": None, "p32": float("nan")})
+    assert fitted.classes_.tolist() == ["blue", "green", "red"]
+    rest = {f"p{v}": ("red", "green", "blue")[v % 3] for v in range(30, 60)}
+    assert fitted.score(h, rest) > 0.85
+    assert set(fitted.predict(h)) <= {"red", "green", "blue"}
+
+
+def test_forms_of_missing_labels_agree(kinds: ehnn.Hypergraph) -> None:
+    known, _ = hidden(kinds)
+    forms = [
+        known,
+        np.where(known < 0, np.nan, known.astype(float)),
+        [None if v < 0 else int(v) for v in known],
+        torch.from_numpy(known),
+        {v: int(known[v]) for v in range(60) if known[v] >= 0},
+    ]
+    quick = QUICK | {"epochs": 3}
+    found = [ehnn.NodeClassifier(**quick).fit(kinds, y).predict_proba(kinds) for y in forms]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])
+
+
+def test_labels_as_pandas_series(kinds: ehnn.Hypergraph) -> None:
+    pd = pytest.importorskip("pandas")
+    known, _ = hidden(kinds)
+    quick = QUICK | {"epochs": 3}
+    plain = ehnn.NodeClassifier(**quick).fit(kinds, known).predict_proba(kinds)
+    rows = np.flatnonzero(known >= 0)
+    for series in (pd.Series(known), pd.Series(known[rows], index=rows)):
+        found = ehnn.NodeClassifier(**quick).fit(kinds, series).predict_proba(kinds)
+        np.testing.assert_array_equal(found, plain)
+
+
+def test_several_labels_per_node(kinds: ehnn.Hypergraph) -> None:
+    kind = kinds.y.numpy()
+    table = np.stack([kind == 0, kind != 1], 1).astype(float)
+    known = table.copy()
+    known[1::2] = np.nan
+    known[0, 1] = -1  # a single entry may be missing too
+    fitted = ehnn.NodeClassifier(**QUICK).fit(kinds, known)
+    asked = table.copy()
+    asked[::2] = np.nan
+    assert fitted.score(kinds, asked) > 0.8
+    assert fitted.predict(kinds).shape == fitted.predict_proba(kinds).shape == (60, 2)
+    with pytest.raises(ValueError, match="must hold 0, 1"):
+        ehnn.NodeClassifier(**QUICK).fit(kinds, table * 2)
+
+
+def test_regression(kinds: ehnn.Hypergraph) -> None:
+    true = 1000.0 + 50.0 * kinds.y.numpy()
+    known = true.copy()
+    known[1::2] = np.nan
+    fitted = ehnn.NodeRegressor(**QUICK).fit(kinds, known)
+    assert fitted.score(kinds, np.where(np.isnan(known), true, np.nan)) > 0.7
+    assert abs(fitted.predict(kinds).mean() - 1050) < 15  # on the scale of the data
+    two = ehnn.NodeRegressor(**QUICK | {"epochs": 2}).fit(kinds, np.stack([true, -true], 1))
+    assert two.predict(kinds).shape == (60, 2)
+    with pytest.raises(ValueError, match="has a number"):
+        ehnn.NodeRegressor().fit(kinds, [None] * 60)
+
+
+def test_nodes_without_features_and_other_hypergraphs() -> None:
+    """Hubs and leaves by structure alone, then on a hypergraph never seen."""
+    def star(n: int) -> ehnn.Hypergraph:
+        return ehnn.Hypergraph.from_edges([[0, i] for i in range(2, n)] + [[1, i] for i in range(2, n)])
+
+    y = np.array([1, 1] + [0] * 18)
+    fitted = ehnn.NodeClassifier(**QUICK).fit(star(20), y)
+    assert fitted.predict(star(26)).tolist() == [1, 1] + [0] * 24
+    with pytest.raises(ValueError, match="edge_x must have 0 channels"):
+        fitted.predict(star(20).replace(edge_x=torch.ones(36, 2)))
+
+
+def test_hyperedge_features_are_read() -> None:
+    """Only the features of hyperedges tell the classes apart."""
+    rng = np.random.default_rng(0)
+    edges = [[2 * i, 2 * i + 1] for i in range(20)]
+    kind = rng.integers(0, 2, 20)
+    h = ehnn.Hypergraph.from_edges(edges, edge_x=torch.tensor(kind, dtype=torch.float32).unsqueeze(1))
+    y = kind.repeat(2)
+    known = np.where(np.arange(40) < 20, y, -1)
+    fitted = ehnn.NodeClassifier(**QUICK).fit(h, known)
+    assert fitted.score(h, y) > 0.95
+    with pytest.raises(ValueError, match="does not read hyperedge features"):
+        ehnn.NodeClassifier(**QUICK | {"model": "hgnn"}).fit(h, known)
+
+
+def test_seed_fixes_everything(kinds: ehnn.Hypergraph) -> None:
+    quick = QUICK | {"epochs": 4, "dropout": 0.5}
+    first, again, other = (
+        ehnn.NodeClassifier(**quick, random_state=s).fit(kinds).predict_proba(kinds) for s in (3, 3, 4)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_renumbering_permutes_predictions(kinds: ehnn.Hypergraph) -> None:
+    fitted = ehnn.NodeClassifier(**QUICK | {"epochs": 3}).fit(kinds)
+    perm = torch.randperm(60, generator=torch.Generator().manual_seed(0))
+    there = fitted.predict_proba(kinds.permute_nodes(perm))[perm.numpy()]
+    np.testing.assert_allclose(there, fitted.predict_proba(kinds), atol=1e-5)
+
+
+def test_own_module(kinds: ehnn.Hypergraph) -> None:
+    class Own(torch.nn.Module):
+        def __init__(self, d_in: int, d_out: int) -> None:
+            super().__init__()
+            self.net = torch.nn.Sequential(torch.nn.Linear(d_in, d_out), torch.nn.Dropout(0.3))
+
+        def forward(self, h: ehnn.Hypergraph) -> torch.Tensor:
+            return self.net(h.x)
+
+    known, asked = hidden(kinds)
+    models = [ehnn.NodeClassifier(model=Own, epochs=30, lr=0.05).fit(kinds, known) for _ in range(2)]
+    assert models[0].score(kinds, asked) > 0.5
+    np.testing.assert_array_equal(models[0].predict_proba(kinds), models[1].predict_proba(kinds))
+    with pytest.raises(ValueError, match="must give"):
+        ehnn.NodeClassifier(model=lambda d_in, d_out: Own(d_in, d_out + 1)).fit(kinds)
+    with pytest.raises(ValueError, match="must return an nn.Module"):
+        ehnn.NodeClassifier(model=lambda d_in, d_out: 3).fit(kinds)
+
+
+def test_selection_and_early_stopping(kinds: ehnn.Hypergraph) -> None:
+    fitted = ehnn.NodeClassifier(**QUICK | {"epochs": 200}, patience=5).fit(kinds)
+    assert len(fitted.history_) < 200
+    valid = [row["valid"] for row in fitted.history_]
+    assert valid[fitted.best_epoch_ - 1] == max(valid)
+    last = ehnn.NodeClassifier(**QUICK | {"epochs": 4}, validation_fraction=0, patience=1).fit(kinds)
+    assert last.best_epoch_ == 4
+
+
+def test_validation_part_is_stratified() -> None:
+    target = torch.tensor([0] * 10 + [1] * 5 + [2] + [-1] * 4)
+    train, valid = hold_out(Classes((0, 1, 2)), target, 0.2, 0)
+    assert not (train & valid).any()
+    assert torch.equal(train | valid, target >= 0)
+    assert target[valid].bincount(minlength=3).tolist() == [2, 1, 0]  # the only one of a class is trained on
+
+
+BAD_LABELS = [
+    ([-1] * 60, "not one of the 60 rows has a label"),
+    ([2] * 60, "only one class, 2"),
+    ([1, -1] * 30, "only one class, 1; -1 means no label"),
+    ([0, 1] * 29, r"one row per node \(60\), got 58"),
+    (["a", 1] * 30, "all text or all numbers"),
+    ([0.5, 1.0] * 30, "use a regressor"),
+    ([-2, 1] * 30, "-2 is negative"),
+    ({0: 1, 77: 0}, "77 is not a node: expected 0 to 59"),
+    ("abc", "one label per row"),
+    (None, "no labels of its own"),
+]
+
+
+@pytest.mark.parametrize(("y", "message"), BAD_LABELS)
+def test_bad_labels(kinds: ehnn.Hypergraph, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ehnn.NodeClassifier().fit(kinds.replace(y=None), y)
+
+
+def test_label_of_an_unknown_name() -> None:
+    with pytest.raises(ValueError, match=r"'bb' is not a node \(did you mean 'bob'\?\)"):
+        ehnn.NodeClassifier().fit([["ann", "bob"], ["bob", "cy"]], {"ann": 0, "bb": 1})
+
+
+def test_class_that_was_not_there_in_fit(kinds: ehnn.Hypergraph) -> None:
+    fitted = ehnn.NodeClassifier(**QUICK | {"epochs": 1}).fit(kinds)
+    with pytest.raises(ValueError, match="class 7 was not there in fit"):
+        fitted.score(kinds, [7] * 60)
+    with pytest.raises(ValueError, match="nothing to score"):
+        fitted.score(kinds, [-1] * 60)
+
+
+BAD_PARAMETERS = [
+    ({"model": "ehnn-transfomer"}, "did you mean 'ehnn-transformer'"),
+    ({"model": 5}, "model must be one of"),
+    ({"width": 0}, "width must be"),
+    ({"options": {"hedas": 2}}, "hedas"),
+    ({"features": "none"}, "features must be one of"),
+    ({"validation_fraction": 1.0}, "validation_fraction"),
+    ({"random_state": None}, "random_state"),
+    ({"lr": -1.0}, "lr must be"),
+    ({"epochs": 0}, "epochs must be"),
+    ({"device": "nosuch"}, "device 'nosuch'"),
+    ({"dropout": 1.5}, "dropout"),
+]
+
+
+@pytest.mark.parametrize(("parameters", "message"), BAD_PARAMETERS)
+def test_bad_parameters(kinds: ehnn.Hypergraph, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ehnn.NodeClassifier(**parameters).fit(kinds)  # the constructor only stores
+
+
+def test_bad_features(kinds: ehnn.Hypergraph) -> None:
+    with pytest.raises(ValueError, match="NaN or infinity in row 2"):
+        ehnn.NodeClassifier().fit(kinds.replace(x=torch.ones(60, 1).index_fill(0, torch.tensor([2]), torch.nan)))
+    fitted = ehnn.NodeClassifier(**QUICK | {"epochs": 1}).fit(kinds)
+    with pytest.raises(ValueError, match="x must have 3 channels as in fit, got 4"):
+        fitted.predict(kinds.replace(x=torch.ones(60, 4)))
+    with pytest.raises(ValueError, match="got no x"):
+        fitted.predict(kinds.replace(x=None))
+
+
+def test_asked_before_fit(kinds: ehnn.Hypergraph) -> None:
+    for method in ("predict", "predict_proba", "score", "save"):
+        with pytest.raises(NotFittedError, match="call fit first"):
+            getattr(ehnn.NodeClassifier(), method)(kinds)
