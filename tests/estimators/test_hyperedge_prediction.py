@@ -129,7 +129,7 @@ def test_known_candidates_are_scored_as_if_they_were_not_there(ring: list[list[i
     without = keep_edges(h, ~is_in(h, ehnn.Hypergraph.from_edges([one], num_nodes=h.num_nodes)))
     expected = fitted.decision_function([one], h=without)
     np.testing.assert_allclose(fitted.decision_function([one]), expected, atol=1e-5)
-    assert fitted.decision_function(ring).shape == (60,)
+    assert fitted.decision_function(ring[:12]).shape == (12,)
 
 
 # ---------------------------------------------------------------------- negatives

@@ -40,7 +40,8 @@ def make_step(model: nn.Module, forward: Callable[[], Tensor], *inputs: Tensor) 
     """The step of ``forward``, with gradients of the parameters of ``model`` and of ``inputs``."""
     with torch.no_grad():
         y = forward()
-    grad = torch.randn(y.shape, generator=torch.Generator().manual_seed(1)).to(y)
+    generator = torch.Generator(y.device).manual_seed(1)
+    grad = torch.randn(y.shape, generator=generator, dtype=y.dtype, device=y.device)
     return Step(forward, [*model.parameters(), *inputs], grad)
 
 

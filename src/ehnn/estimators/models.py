@@ -76,6 +76,7 @@ class Plan:
     width: int = 64
     dropout: float = 0.5
     options: Mapping[str, Any] | None = None
+    skip: bool = True
 
     def layer(self) -> Callable[[int, int], Layer]:
         """Makes a layer of a stacked model."""
@@ -104,7 +105,8 @@ class Plan:
                 model = known.kind(d_in, d_out, width=self.width, dropout=self.dropout, **options)
                 return seeded_dropout(model)
             path = pairs_path(known.pairs)
-            return self.stack(d_in, d_out, ("all", "nodes", *path[1:]) if edge_features else path)
+            stack = self.stack(d_in, d_out, ("all", "nodes", *path[1:]) if edge_features else path)
+            return WithSkip(stack, d_in, d_out, self.width, self.dropout) if self.skip else stack
         except TypeError as error:
             raise ValueError(f"options of model {self.model!r}: {error}") from error
 
@@ -144,6 +146,23 @@ class Given(nn.Module):
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         return self.module(h)
+
+
+class WithSkip(nn.Module):
+    """A stack from nodes to nodes, plus a small MLP on the features of each node itself.
+
+    Means over hyperedges thin out what a node says itself; the second path keeps it, and labels that follow
+    from a node's own features are learned in a few epochs.
+    """
+
+    def __init__(self, stack: Stack, d_in: int, d_out: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.stack = stack
+        self.own = nn.Sequential(nn.Linear(d_in, width), nn.ReLU(), Dropout(dropout), nn.Linear(width, d_out))
+
+    def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
+        x = h.features(self.stack.path[0]) if x is None else x
+        return self.stack(h, x) + self.own(x[: h.num_nodes])
 
 
 class Pooled(nn.Module):

@@ -20,7 +20,7 @@ def mean_over_ranks(values: Tensor, ranks: Ranks) -> Tensor:
 
 
 def backward(loss: Tensor, model: nn.Module, ranks: Ranks) -> Tensor:
-    """Gradients of Σ over ranks of ``loss`` in ``model``, the same on every rank; returns that sum. A collective.
+    """Gradients of Σ over ranks of ``loss``, the same on every rank; returns that sum. A collective.
 
     ``loss`` is the part of the loss that belongs to this rank's own rows (0 · rows = an empty sum if it has
     none; it must still depend on the model's output). What every rank has, such as the rows of a

@@ -74,8 +74,8 @@ def partition(
     """Owners for ``ranks`` ranks, balanced by incidences up to ``imbalance``.
 
     ``"growing"`` is built in: nodes in breadth-first order, cut into pieces of equal weight and improved by
-    moving nodes to where their hyperedges are. ``"mtkahypar"`` uses Mt-KaHyPar. ``"contiguous"`` only cuts the
-    numbering into pieces. ``"auto"`` takes Mt-KaHyPar where it is installed. A hyperedge goes to the rank
+    moving nodes to where their hyperedges are. ``"mtkahypar"`` uses Mt-KaHyPar. ``"contiguous"`` only cuts
+    the numbering into pieces. ``"auto"`` takes Mt-KaHyPar where it is installed. A hyperedge goes to the rank
     with most of its nodes.
     """
     if not isinstance(ranks, int) or ranks < 1:
@@ -97,19 +97,25 @@ def partition(
 
 def given_partition(h: Hypergraph, nodes: Any, ranks: int, edges: Any = None) -> Partition:
     """A partition from ``nodes [num_nodes]`` and, if not to be chosen, ``edges [num_edges]``."""
-    nodes = as_index(nodes, "nodes", ranks)
-    edges = edge_owners(h, nodes, ranks) if edges is None else as_index(edges, "edges", ranks)
-    for name, part, count in (("nodes", nodes, h.num_nodes), ("edges", edges, h.num_edges)):
-        if part.shape[0] != count:
-            raise ValueError(f"{name} must have {count} entries, got {part.shape[0]}")
-    return Partition(nodes, edges, ranks)
+    nodes = _owners(nodes, "nodes", h.num_nodes, ranks)
+    if edges is None:
+        return Partition(nodes, edge_owners(h, nodes, ranks), ranks)
+    return Partition(nodes, _owners(edges, "edges", h.num_edges, ranks), ranks)
+
+
+def _owners(values: Any, name: str, count: int, ranks: int) -> Tensor:
+    part = as_index(values, name, ranks)
+    if part.shape[0] != count:
+        raise ValueError(f"{name} must have {count} entries, got {part.shape[0]}")
+    return part
 
 
 def edge_owners(h: Hypergraph, nodes: Tensor, ranks: int) -> Tensor:
     """``[num_edges]`` the rank with most nodes of each hyperedge; empty hyperedges take turns."""
     key, count = torch.unique(h.incidence.rows * ranks + nodes[h.incidence.index], return_counts=True)
     edge, owner = torch.div(key, ranks, rounding_mode="floor"), key % ranks
-    order = torch.argsort(count, stable=True)  # the last write, that of the largest count, stays
+    # The last of each hyperedge has the largest count; ties go to the ranks in turn.
+    order = torch.argsort(count * ranks + (owner + edge) % ranks, stable=True)
     order = order[torch.argsort(edge[order], stable=True)]
     last = torch.ones(order.shape[0], dtype=torch.bool)
     last[:-1] = edge[order][1:] != edge[order][:-1]

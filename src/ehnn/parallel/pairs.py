@@ -151,7 +151,7 @@ def _width(x: Tensor) -> int:
 
 
 class _AllSum(torch.autograd.Function):
-    """The sum over ranks. Every rank uses the result for its own part of the loss, so gradients add up too."""
+    """The sum over ranks. Every rank uses it for its own part of the loss, so gradients add up too."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, ranks: Ranks) -> Tensor:

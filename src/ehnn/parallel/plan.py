@@ -99,7 +99,7 @@ def ask(ranks: Ranks, owner: Tensor, wanted: Tensor) -> tuple[Tensor, tuple[int,
 
 
 def make_plan(ranks: Ranks, own: int, owner: Tensor, remote: Tensor) -> Plan:
-    """The plan of a rank that needs row ``remote[i]`` of rank ``owner[i]`` (``owner`` ascending). A collective."""
+    """The plan of a rank that needs row ``remote[i]`` of rank ``owner[i]`` (ascending). A collective."""
     wanted, send, receive = ask(ranks, owner, remote)
     return Plan(ranks, own, selection(wanted, own), send, receive, owner, remote)
 

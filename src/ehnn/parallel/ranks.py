@@ -54,7 +54,7 @@ class Ranks:
         return self  # a process group cannot be copied
 
     def exchange(self, rows: Tensor, send: Sequence[int], receive: Sequence[int]) -> Tensor:
-        """``[Σ send, …] → [Σ receive, …]``: the next ``send[p]`` rows go to rank p; theirs come in order of rank."""
+        """``[Σ send, …] → [Σ receive, …]``: the next ``send[p]`` rows go to rank p; theirs come by rank."""
         flat = rows.detach().reshape(rows.shape[0], prod(rows.shape[1:])).contiguous()
         if self.size == 1:
             return flat.reshape(rows.shape).clone()
@@ -106,7 +106,7 @@ class Ranks:
         return torch.unique(torch.cat(self.gather(torch.unique(values))))
 
     def agree(self, problem: str | None) -> None:
-        """Raise a ValueError on all ranks if any has a ``problem``, naming all of them: nobody waits in vain."""
+        """A ValueError on all ranks if any has a ``problem``, naming each: nobody waits in vain."""
         problems: list[str | None] = [problem]
         if self.size > 1:
             problems = [None] * self.size

@@ -5,7 +5,7 @@ Rank p has :math:`y_p` and :math:`z_p = \log \sum_c \exp s_c` over its own colum
 .. math:: z = \log \sum_p \exp z_p, \qquad y = \sum_p \exp(z_p - z)\, y_p
 
 and the gradients on rank p are those of `ehnn.ops.segment_softmax_sum` with the *global* y and z in the place
-of the local ones, so the backward pass sends each row's gradient, :math:`\bar y \cdot y` and z, and no weight.
+of the local ones, so the backward pass sends a row's gradient, :math:`\bar y \cdot y` and z, but no weights.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class _Pushed(torch.autograd.Function):
         x, logits, y, lse = ctx.saved_tensors
         inner = (grad * y).sum(-1)
         own = _pack(torch.cat([grad, inner.unsqueeze(-1)], -1), lse)
-        ghosts = ctx.plan.ranks.exchange(own.index_select(0, ctx.plan.sends.index), ctx.plan.send, ctx.plan.receive)
+        plan: Plan = ctx.plan
+        ghosts = plan.ranks.exchange(own.index_select(0, plan.sends.index), plan.send, plan.receive)
         wide = grad.new_empty(0, grad.shape[1], grad.shape[2] + 1)
         both, lse = _unpack(torch.cat([own, ghosts]), wide, lse)
         return *_gradients(both[..., :-1], both[..., -1], x, logits, lse, ctx.inner), None, None
@@ -91,7 +92,7 @@ def _partial(x: Tensor, logits: Tensor, inner: Pairs) -> tuple[Tensor, Tensor]:
 def _gradients(
     grad: Tensor, through: Tensor, x: Tensor, logits: Tensor, lse: Tensor, inner: Pairs
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of x and the logits, from ``grad``, ``through = grad · y`` and the global ``lse`` of each row."""
+    """Gradients of x and the logits, from ``grad``, ``through = grad · y`` and the global ``lse`` of rows."""
     if len(inner) == 0 or x.numel() == 0:
         return torch.zeros_like(x), torch.zeros_like(logits)
     # A channel more carries grad · y in the place of y, which then need not be sent.

@@ -1,0 +1,80 @@
+"""`Pairs` of which only some were drawn: sums are estimates, rescaled to be right on average."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Pairs
+from ehnn.hypergraph.pairs import pairs_from_coo
+from ehnn.ops import segment_sum
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Drawn pairs, all of one shape: ``scale [num_rows]`` and ``weight [num_cols]`` multiply their sum."""
+
+    pairs: Pairs
+    scale: Tensor | None = None
+    weight: Tensor | None = None
+
+    def sum(self, x: Tensor) -> Tensor:
+        if self.weight is not None:
+            x = x * _column(self.weight, x)
+        y = segment_sum(x, self.pairs)
+        return y if self.scale is None else y * _column(self.scale, y)
+
+
+class SampledPairs(Pairs):
+    """A pattern of which some pairs were drawn; `ehnn.ops` estimates sums over all of them.
+
+    ``lengths`` are the true ones. A sum is unbiased: every pair counts as many as it stands for. A softmax
+    sum is a ratio of two unbiased sums, so it is biased, less and less with more pairs.
+    """
+
+    parts: tuple[Part, ...]
+    true_lengths: Tensor
+
+    def __init__(self, parts: Sequence[Part], lengths: Tensor) -> None:
+        first = parts[0].pairs
+        drawn = first if len(parts) == 1 else _union([p.pairs for p in parts])
+        super().__init__(
+            drawn.num_rows, drawn.num_cols, drawn.ptr, drawn.index, drawn.t_ptr, drawn.t_index, drawn.t_perm
+        )
+        object.__setattr__(self, "parts", tuple(parts))
+        object.__setattr__(self, "true_lengths", lengths)
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.true_lengths
+
+    @property
+    def rows(self) -> Tensor:
+        return torch.repeat_interleave(self.ptr.diff())
+
+    def reduce_sum(self, x: Tensor) -> Tensor:
+        """The estimate of `ehnn.ops.segment_sum`."""
+        total = self.parts[0].sum(x)
+        for part in self.parts[1:]:
+            total = total + part.sum(x)
+        return total
+
+    def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
+        """The estimate of `ehnn.ops.segment_softmax_sum`: one shift per head, then two sums."""
+        if not x.shape[0]:
+            return self.reduce_sum(x)
+        weight = (logits - logits.detach().amax(0)).exp()
+        both = self.reduce_sum(torch.cat([weight.unsqueeze(-1) * x, weight.unsqueeze(-1)], -1))
+        return both[..., :-1] / both[..., -1:].clamp(min=torch.finfo(x.dtype).tiny)
+
+
+def _column(values: Tensor, like: Tensor) -> Tensor:
+    return values.to(like.dtype).reshape(-1, *[1] * (like.dim() - 1))
+
+
+def _union(parts: list[Pairs]) -> Pairs:
+    row, col = torch.cat([p.rows for p in parts]), torch.cat([p.index for p in parts])
+    return pairs_from_coo(row, col, parts[0].num_rows, parts[0].num_cols)[0]

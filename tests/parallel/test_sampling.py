@@ -1,0 +1,81 @@
+"""Samples: everything drawn is exact, and what is left out is right on average."""
+
+import pytest
+import torch
+
+from ehnn import Hypergraph
+from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer, Stack
+from ehnn.nn.baselines import AllDeepSets, AllSetTransformer
+from ehnn.ops import segment_mean, segment_sum
+from ehnn.parallel.sampling import sample, seed_batches
+from ehnn.testing import random_hypergraph
+
+ALL = [(-1, -1), (-1, -1)]
+
+
+@pytest.fixture
+def h() -> Hypergraph:
+    return random_hypergraph(40, 30, (1, 6), seed=0, d_node=4, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("middle", ["edges", "all"])
+@pytest.mark.parametrize("layer", [EHNNMLP, EHNNTransformer, AllDeepSets, AllSetTransformer])
+def test_without_limits_seeds_are_exact(h: Hypergraph, middle: str, layer: type) -> None:
+    """With all pairs drawn and all nodes as seeds even the global term is exact; with some, the local ones."""
+    torch.manual_seed(0)
+    model = Stack(4, 3, layer, width=8, path=("nodes", middle, "nodes", middle, "nodes")).double()
+    full = model(h)
+    everything = torch.arange(40).flip(0)
+    torch.testing.assert_close(model(sample(h, everything, ALL)), full[everything])
+    for part in model.layers:
+        part.global_interaction = False
+    if layer is not EHNNTransformer:
+        seeds = torch.tensor([7, 3, 21])
+        torch.testing.assert_close(model(sample(h, seeds, [*ALL]))[:3], model(h)[seeds])
+
+
+def test_sums_are_unbiased(h: Hypergraph) -> None:
+    """Over many draws, the sum through two relations and the global sum have the right mean."""
+    generator = torch.Generator().manual_seed(0)
+    truth = segment_sum(segment_sum(h.x, h.overlap("nodes", "edges").merged), h.overlap("edges", "nodes").merged)
+    means = segment_mean(h.x, h.overlap("nodes", "edges").merged)
+    seen: dict[str, list[torch.Tensor]] = {"two": [], "nodes": [], "edges": []}
+    for _ in range(1500):
+        seeds = torch.randperm(40, generator=generator)[:10]
+        s = sample(h, seeds, [(2, 2)], generator)
+        there, back = s.overlap("nodes", "edges"), s.overlap("edges", "nodes")
+        edges = segment_sum(s.x, there.merged)
+        estimate = torch.full((40, 4), torch.nan, dtype=torch.float64)
+        estimate[seeds] = segment_sum(edges, back.merged)[:10]
+        seen["two"].append(estimate)
+        seen["nodes"].append(segment_sum(s.x, there.pool))
+        seen["edges"].append(segment_sum(segment_mean(s.x, there.merged), back.pool))
+    for name, want in (("two", truth), ("nodes", h.x.sum(0)), ("edges", means.sum(0))):
+        values = torch.stack(seen[name])
+        mean, count = values.nanmean(0), (~values.isnan()).sum(0)
+        spread = ((values - mean).square().nanmean(0) / count).sqrt()
+        assert ((mean - want).abs() <= 4.5 * spread + 1e-9).all(), name
+
+
+def test_true_orders_and_limits(h: Hypergraph) -> None:
+    s = sample(h, torch.tensor([1, 2, 3]), [(1, 2)], torch.Generator().manual_seed(0))
+    assert s.approximate
+    assert torch.equal(s.orders, h.orders[s.edge_ids])
+    assert torch.equal(s.degrees, h.degrees[s.node_ids])
+    assert int(s.to_nodes.lengths.max()) == 1
+    assert int(s.to_edges.lengths.max()) <= 2
+    assert s.num_nodes <= 3 + 2 * 3
+
+
+def test_what_a_sample_cannot_do(h: Hypergraph) -> None:
+    s = sample(h, torch.tensor([0]), [(2, 2)])
+    with pytest.raises(ValueError, match="a sample has the relations"):
+        s.overlap("edges", "edges")
+    with pytest.raises(ValueError, match="not available on samples"):
+        EHNNLinear(4, 2).double()(s.x, s.overlap("nodes", "edges"))
+
+
+def test_seed_batches() -> None:
+    batches = list(seed_batches(torch.arange(10), 4, seed=1, epoch=2))
+    assert sorted(torch.cat(batches).tolist()) == list(range(10))
+    assert [len(b) for b in batches] == [4, 4, 2]
