@@ -8,7 +8,19 @@ from .hypergraph import Hypergraph, batch
 __version__ = "0.1.0"
 __all__ = ["Hypergraph", "batch"]
 
-_ROOMS = {"algebra", "datasets", "estimators", "hypergraph", "io", "nn", "ops", "overlap", "tasks", "testing", "training"}
+_ROOMS = {
+    "algebra",
+    "datasets",
+    "estimators",
+    "hypergraph",
+    "io",
+    "nn",
+    "ops",
+    "overlap",
+    "tasks",
+    "testing",
+    "training",
+}
 
 
 _ESTIMATORS = {

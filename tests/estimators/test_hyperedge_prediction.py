@@ -194,11 +194,15 @@ def test_metrics_agree_with_sklearn() -> None:
     rng = np.random.default_rng(0)
     scores, answers = rng.integers(0, 20, 300) / 7, rng.integers(0, 2, 300)
     assert auroc(scores, answers) == pytest.approx(metrics.roc_auc_score(answers, scores))
-    assert average_precision(scores, answers) == pytest.approx(metrics.average_precision_score(answers, scores))
+    assert average_precision(scores, answers) == pytest.approx(
+        metrics.average_precision_score(answers, scores)
+    )
 
 
 def test_mean_reciprocal_rank() -> None:
-    assert mean_reciprocal_rank([1.0, 1.0, 1.0], [[0, 0], [2, 3], [1, 1]]) == pytest.approx((1 + 1 / 3 + 1 / 2) / 3)
+    assert mean_reciprocal_rank([1.0, 1.0, 1.0], [[0, 0], [2, 3], [1, 1]]) == pytest.approx(
+        (1 + 1 / 3 + 1 / 2) / 3
+    )
     for bad in (([1.0], [1.0]), ([], [[]]), ([1.0], [[1.0], [2.0]])):
         with pytest.raises(ValueError, match="positive must be"):
             mean_reciprocal_rank(*bad)

@@ -12,7 +12,13 @@ import ehnn
 from ehnn.nn import EHNNMLP, EHNNTransformer, Stack, baselines
 from ehnn.tasks.hypergraphs import overlap_hypergraphs, overlap_twins
 
-LAYERS = [EHNNMLP, partial(EHNNMLP, aggregation="sum"), EHNNTransformer, baselines.AllDeepSets, baselines.AllSetTransformer]
+LAYERS = [
+    EHNNMLP,
+    partial(EHNNMLP, aggregation="sum"),
+    EHNNTransformer,
+    baselines.AllDeepSets,
+    baselines.AllSetTransformer,
+]
 
 
 @pytest.mark.parametrize("size", [3, 4, 7])
@@ -32,14 +38,18 @@ def test_twins_agree_in_orders_and_degrees_and_differ_in_overlaps(size: int) -> 
 def test_colour_refinement_does_not_separate_twins(size: int) -> None:
     nx = pytest.importorskip("networkx")
     hashes = {
-        nx.weisfeiler_lehman_graph_hash(ehnn.io.to_networkx(h.replace(x=None)), node_attr="bipartite", iterations=6)
+        nx.weisfeiler_lehman_graph_hash(
+            ehnn.io.to_networkx(h.replace(x=None)), node_attr="bipartite", iterations=6
+        )
         for h in overlap_twins(size)
     }
     assert len(hashes) == 1
 
 
 @pytest.mark.parametrize("layer", LAYERS)
-@pytest.mark.parametrize("path", [("nodes", "edges", "nodes"), ("nodes", "edges", "nodes", "edges", "nodes", "graph")])
+@pytest.mark.parametrize(
+    "path", [("nodes", "edges", "nodes"), ("nodes", "edges", "nodes", "edges", "nodes", "graph")]
+)
 def test_nodes_to_edges_to_nodes_gives_twins_identical_outputs(layer, path: tuple[str, ...]) -> None:
     torch.manual_seed(0)
     model = Stack(1, 5, layer, width=8, path=path).double().eval()
@@ -83,7 +93,9 @@ def test_regression_of_a_count() -> None:
 def test_batch_and_list_agree_and_bad_input() -> None:
     members, y = overlap_hypergraphs(10)
     fitted = ehnn.HypergraphClassifier(width=8, epochs=1, batch_size=3).fit(members, y)
-    np.testing.assert_allclose(fitted.predict_proba(ehnn.batch(members)), fitted.predict_proba(members), atol=1e-6)
+    np.testing.assert_allclose(
+        fitted.predict_proba(ehnn.batch(members)), fitted.predict_proba(members), atol=1e-6
+    )
     assert fitted.predict([]).shape == (0,)
     lists = ehnn.HypergraphClassifier(width=8, epochs=1).fit([h.edges() for h in members], ["a", "b"] * 5)
     assert set(lists.predict([h.edges() for h in members])) <= {"a", "b"}

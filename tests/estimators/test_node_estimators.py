@@ -28,8 +28,11 @@ def hidden(h: ehnn.Hypergraph, every: int = 2) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("model", ["ehnn-mlp", "ehnn-transformer", "all-deep-sets", "hgnn"])
 def test_classifier_converges(kinds: ehnn.Hypergraph, model: str) -> None:
     known, asked = hidden(kinds)
-    fitted = ehnn.NodeClassifier(**QUICK | {"model": model, "options": None, "dropout": 0.1}).fit(kinds, known)
-    assert fitted.score(kinds, asked) > (0.45 if model == "ehnn-transformer" else 0.85)  # chance is a third
+    chosen: dict[str, Any] = {"model": model, "options": None, "dropout": 0.1}
+    if model == "ehnn-transformer":
+        chosen |= {"lr": 0.003, "epochs": 60, "options": {"dropout": 0.0}}
+    fitted = ehnn.NodeClassifier(**QUICK | chosen).fit(kinds, known)
+    assert fitted.score(kinds, asked) > (0.55 if model == "ehnn-transformer" else 0.85)  # chance is a third
     assert fitted.predict_proba(kinds).shape == (60, 3)
     np.testing.assert_allclose(fitted.predict_proba(kinds).sum(1), 1)
     assert (fitted.classes_[fitted.predict_proba(kinds).argmax(1)] == fitted.predict(kinds)).all()
@@ -102,6 +105,7 @@ def test_regression(kinds: ehnn.Hypergraph) -> None:
 
 def test_nodes_without_features_and_other_hypergraphs() -> None:
     """Hubs and leaves by structure alone, then on a hypergraph never seen."""
+
     def star(n: int) -> ehnn.Hypergraph:
         return ehnn.Hypergraph.from_edges([[0, i] for i in range(2, n)] + [[1, i] for i in range(2, n)])
 
@@ -151,13 +155,13 @@ def test_own_module(kinds: ehnn.Hypergraph) -> None:
         def forward(self, h: ehnn.Hypergraph) -> torch.Tensor:
             return self.net(h.x)
 
-    known, _ = hidden(kinds)
-    models = [ehnn.NodeClassifier(model=Own, epochs=30, lr=0.05).fit(kinds, known) for _ in range(2)]
-    assert models[0].score(kinds, known) > 0.6
+    largest = kinds.x.argmax(1)  # what a linear map can learn
+    models = [ehnn.NodeClassifier(model=Own, epochs=60, lr=0.05).fit(kinds, largest) for _ in range(2)]
+    assert models[0].score(kinds, largest) > 0.8
     np.testing.assert_array_equal(models[0].predict_proba(kinds), models[1].predict_proba(kinds))
     with pytest.raises(ValueError, match="must give"):
         ehnn.NodeClassifier(model=lambda d_in, d_out: Own(d_in, d_out + 1)).fit(kinds)
-    with pytest.raises(ValueError, match="must return an nn.Module"):
+    with pytest.raises(ValueError, match=r"must return an nn\.Module"):
         ehnn.NodeClassifier(model=lambda d_in, d_out: 3).fit(kinds)
 
 
@@ -234,7 +238,9 @@ def test_bad_parameters(kinds: ehnn.Hypergraph, parameters: dict[str, Any], mess
 
 def test_bad_features(kinds: ehnn.Hypergraph) -> None:
     with pytest.raises(ValueError, match="NaN or infinity in row 2"):
-        ehnn.NodeClassifier().fit(kinds.replace(x=torch.ones(60, 1).index_fill(0, torch.tensor([2]), torch.nan)))
+        ehnn.NodeClassifier().fit(
+            kinds.replace(x=torch.ones(60, 1).index_fill(0, torch.tensor([2]), torch.nan))
+        )
     fitted = ehnn.NodeClassifier(**QUICK | {"epochs": 1}).fit(kinds)
     with pytest.raises(ValueError, match="x must have 3 channels as in fit, got 4"):
         fitted.predict(kinds.replace(x=torch.ones(60, 4)))

@@ -65,13 +65,13 @@ def test_clone(kind: type, kinds: ehnn.Hypergraph) -> None:
 
 def test_cross_validation_over_nodes(kinds: ehnn.Hypergraph) -> None:
     selection = pytest.importorskip("sklearn.model_selection")
-    model = ehnn.NodeClassifier(hypergraph=kinds.replace(y=None), **QUICK | {"epochs": 30, "lr": 0.01})
+    model = ehnn.NodeClassifier(hypergraph=kinds.replace(y=None), **QUICK | {"epochs": 20, "lr": 0.01})
     y = kinds.y.numpy()
     scores = selection.cross_val_score(model, np.arange(60), y, cv=3)
     assert scores.shape == (3,)
     assert scores.mean() > 0.8
-    search = selection.GridSearchCV(model, {"epochs": [1, 30]}, cv=2).fit(np.arange(60), y)
-    assert search.best_params_ == {"epochs": 30}
+    search = selection.GridSearchCV(model, {"epochs": [1, 20]}, cv=2).fit(np.arange(60), y)
+    assert search.best_params_ == {"epochs": 20}
     assert search.predict([0, 1]).shape == (2,)
 
 
@@ -113,7 +113,9 @@ def test_a_new_save_replaces_the_old_one(kinds: ehnn.Hypergraph, tmp_path: Path)
         last = ehnn.NodeClassifier(**QUICK | {"epochs": epochs}).fit(kinds)
         last.save(tmp_path)
     assert len(list(tmp_path.iterdir())) == 2
-    np.testing.assert_array_equal(ehnn.NodeClassifier.load(tmp_path).predict_proba(kinds), last.predict_proba(kinds))
+    np.testing.assert_array_equal(
+        ehnn.NodeClassifier.load(tmp_path).predict_proba(kinds), last.predict_proba(kinds)
+    )
 
 
 def test_text_classes_and_names_survive(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import typer
 
 import ehnn
 
+from .bench import bench
 from .check import check
 from .data import data
 from .reproduce import reproduce
@@ -24,6 +25,10 @@ app = typer.Typer(
 app.add_typer(data, name="data")
 app.command(short_help="Train a table of the paper; ours next to theirs.", no_args_is_help=True)(reproduce)
 app.command(short_help="Train one model with options of your own.", no_args_is_help=True)(train)
+app.command(
+    short_help="Measure speed and memory.",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)(bench)
 app.command(short_help="Test that the installed layers are equivariant.")(check)
 
 

@@ -31,6 +31,8 @@ class NotFittedError(ValueError, AttributeError):
 class Estimator:
     """Parameters and machinery common to all estimators. The constructor only stores.
 
+    Features of nodes and hyperedges are read (and standardised); weights are not.
+
     Args:
         model: ``"ehnn-transformer"``, ``"ehnn-mlp"``, the name of a baseline, or a factory
             ``(d_in, d_out) -> nn.Module`` of a module with ``module(h) -> [rows, d_out]``.
@@ -85,7 +87,9 @@ class Estimator:
 
     def __repr__(self) -> str:
         defaults = {f.name: f.default for f in dataclasses.fields(self)}
-        changed = [f"{k}={v!r}" for k, v in self.get_params().items() if v is not defaults[k] and v != defaults[k]]
+        changed = [
+            f"{k}={v!r}" for k, v in self.get_params().items() if v is not defaults[k] and v != defaults[k]
+        ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -129,16 +133,23 @@ class Estimator:
         return device
 
     def _train(self, make: Callable[[], nn.Module], task: Task, validated: bool) -> None:
-        """Train one model and keep it at its best validation epoch: ``model_``, ``history_``, ``best_epoch_``."""
+        """Train, and keep the best validation epoch: ``model_``, ``history_``, ``best_epoch_``."""
         config = TrainConfig(
             epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay,
             patience=self.patience if validated else None,
         )  # fmt: skip
         label = f"{type(self).__name__}, {self.model if isinstance(self.model, str) else 'own model'}"
-        with torch.random.fork_rng(enabled=True):
+        device = self._device()
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(int(self.random_state))  # for what a user's own module draws
             result = fit(
-                make, task, [int(self.random_state)], config, device=self._device(), label=label, quiet=self.quiet
+                make,
+                task,
+                [int(self.random_state)],
+                config,
+                device=device,
+                label=label,
+                quiet=self.quiet,
             )
         model = copy.deepcopy(result.runs.model)
         with torch.no_grad():
@@ -182,7 +193,9 @@ class Estimator:
         self._check_fitted()
         from ehnn import __version__
 
-        params = self.get_params() | {"hypergraph": None} if hasattr(self, "hypergraph") else self.get_params()
+        params = (
+            self.get_params() | {"hypergraph": None} if hasattr(self, "hypergraph") else self.get_params()
+        )
         if not isinstance(self.model, str):
             params["model"] = None
         about = {
@@ -213,7 +226,9 @@ class Estimator:
         params = dict(about["params"])
         if params.get("model") is None:
             if model is None:
-                raise ValueError("it was saved with a model of your own: pass its factory as load(path, model=...)")
+                raise ValueError(
+                    "it was saved with a model of your own: pass its factory as load(path, model=...)"
+                )
             params["model"] = model
         found = cls(**params)
         found._restore(about["fitted"], tensors)

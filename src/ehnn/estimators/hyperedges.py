@@ -25,8 +25,8 @@ from ehnn.tasks.hyperedges import (
 from .base import Estimator, Self
 from .features import Features
 from .inputs import as_hypergraph, node_numbers
+from .labels import as_list
 from .scorers import make_scorer
-from .targets import as_list
 
 _PART = 0.1
 """Share of the hyperedges that are set aside at once when they are scored themselves."""
@@ -37,13 +37,13 @@ class HyperedgePredictor(Estimator):
     """Which sets of nodes, of any size, are hyperedges that are not there (yet)?
 
     Learns from a hypergraph alone: real hyperedges against sampled sets of the same sizes. A part of the
-    hyperedges (``validation_fraction``) is held out to select the epoch. No hyperedge is ever scored by a model
-    that sees it, or a duplicate of it, in its input: not in validation, not in training (in folds), and not in
-    prediction, where candidates that are hyperedges of the input are set aside in parts.
+    hyperedges (``validation_fraction``) is held out to select the epoch. No hyperedge is ever scored by a
+    model that sees it, or a duplicate of it, in its input: not in validation, not in training (in folds), and
+    not in prediction, where candidates that are hyperedges of the input are set aside in parts.
 
     Args:
-        negatives: what real hyperedges are told from: ``"uniform"``, ``"degree"``, ``"hard"`` or ``"mixed"``; see
-            `ehnn.tasks.hyperedges.sample_negatives`.
+        negatives: what real hyperedges are told from: ``"uniform"``, ``"degree"``, ``"hard"`` or
+            ``"mixed"``; see `ehnn.tasks.hyperedges.sample_negatives`.
         batch_size: candidates per step, half of them real.
 
     >>> ring = [[i, (i + 1) % 12, (i + 2) % 12] for i in range(12)]
@@ -74,7 +74,7 @@ class HyperedgePredictor(Estimator):
         plan, device = self._plan(), self._device()
         if isinstance(self.batch_size, bool) or not isinstance(self.batch_size, int) or self.batch_size < 2:
             raise ValueError(f"batch_size must be an integer of at least 2, got {self.batch_size!r}")
-        graph = as_hypergraph(h)
+        graph = as_hypergraph(h).to("cpu")
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
         graph = graph.replace(y=None, edge_weight=None, incidence_weight=None, edge_names=None)
@@ -105,12 +105,12 @@ class HyperedgePredictor(Estimator):
         """``[num_candidates]`` scores: the larger, the more likely a hyperedge.
 
         Args:
-            candidates: collections of nodes (names, or numbers where there are no names), or a Hypergraph over
-                the same nodes. Those that are hyperedges of the input are scored as if they were not.
+            candidates: collections of nodes (names, or numbers where there are no names), or a Hypergraph
+                over the same nodes. Those that are hyperedges of the input are scored as if they were not.
             h: the known hyperedges, in place of those of `fit`.
         """
         self._check_fitted()
-        known = self.hypergraph_ if h is None else as_hypergraph(h)
+        known = self.hypergraph_ if h is None else as_hypergraph(h).to("cpu")
         asked = as_candidates(known, candidates)
         number, wanted = same_sets(known, asked)
         scores = torch.zeros(asked.num_edges, dtype=torch.float64)
@@ -118,7 +118,9 @@ class HyperedgePredictor(Estimator):
             rest = keep_edges(known, ~torch.isin(number, removed)) if len(removed) else known
             ready = self._plan().prepare(self.features_.apply(rest))
             device = next(p.device for p in self.model_.parameters())
-            chosen = keep_edges(asked, torch.zeros(asked.num_edges, dtype=torch.bool).index_fill(0, rows, True))
+            chosen = keep_edges(
+                asked, torch.zeros(asked.num_edges, dtype=torch.bool).index_fill(0, rows, True)
+            )
             scores[rows] = self._outputs(Scored.of(ready.to(device), chosen)).double().squeeze(1)
         return scores.numpy()
 
@@ -184,7 +186,7 @@ def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
 
 
 def _parts(number: Tensor, wanted: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
-    """(sets to take out of the input, candidates) so that each candidate is scored by what does not hold it."""
+    """(sets to take out of the input, candidates), so that no candidate is scored by what holds it."""
     there = torch.isin(wanted, number)
     new = [(wanted[:0], rows) for rows in (~there).nonzero().squeeze(1).split(size) if len(rows)]
     sets = wanted[there].unique()

@@ -15,8 +15,9 @@ from ehnn.hypergraph import Hypergraph, batch
 from .base import Estimator, Self
 from .features import Features
 from .inputs import as_hypergraph
+from .labels import as_list, is_matrix
 from .supervised import Supervised, hold_out
-from .targets import Classes, MultiLabel, Numbers, Targets, as_list, is_matrix, targets_from
+from .targets import Classes, MultiLabel, Numbers, Targets, targets_from
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -67,10 +68,12 @@ class HypergraphEstimator(Estimator):
             chosen = rows.nonzero().squeeze(1)
             chosen = chosen[torch.randperm(chosen.shape[0], generator=generator)]
             chunks = [c for c in chosen.split(self.batch_size) if len(c)]
-            ready = [plan.prepare(self.features_.apply(batch(members[i] for i in c.tolist()))) for c in chunks]
+            ready = [
+                plan.prepare(self.features_.apply(batch(members[i] for i in c.tolist()))) for c in chunks
+            ]
             device = self._device()
             batches.append([(h.to(device), target[c].to(device)) for h, c in zip(ready, chunks, strict=True)])
-        task = Supervised(*batches, self.targets_, int(self.random_state))
+        task = Supervised(batches[0], batches[1], self.targets_, int(self.random_state))
         self._train(self._make, task, bool(batches[1]))
         return self
 
@@ -162,4 +165,4 @@ def as_members(hypergraphs: Any) -> list[Hypergraph]:
     if isinstance(hypergraphs, (str, bytes)) or not isinstance(hypergraphs, Iterable):
         raise ValueError(f"a list of hypergraphs or a batch is expected, got {type(hypergraphs).__name__}")
     nothing = dict.fromkeys(("y", "edge_weight", "incidence_weight", "node_names", "edge_names"))
-    return [as_hypergraph(h).replace(**nothing) for h in hypergraphs]
+    return [as_hypergraph(h).to("cpu").replace(**nothing) for h in hypergraphs]

@@ -39,7 +39,7 @@ def as_hypergraph(data: Any) -> Hypergraph:
     if convert is not None and not isinstance(data, np.generic):
         return convert(data)
     if isinstance(data, Mapping):
-        return io.from_hif_dict(data) if "incidences" in data else io.from_named_edges(data)  # type: ignore[arg-type]
+        return io.from_hif_dict(data) if "incidences" in data else io.from_named_edges(data)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return _from_lists(data)
     hint = "; read files with ehnn.io.read_csv or ehnn.io.read_hif" if isinstance(data, str) else ""
@@ -92,8 +92,8 @@ def _from_pyg(data: Any) -> Hypergraph:
         return io.from_pyg_bipartite(data)
     if "hypergraph" not in type(data).__name__.lower():
         raise ValueError(
-            f"a torch_geometric HyperGraphData is expected, got {type(data).__name__}, whose edge_index joins "
-            "nodes with nodes; make its hyperedges first"
+            f"a torch_geometric HyperGraphData is expected, got {type(data).__name__}, whose edge_index "
+            "joins nodes with nodes; make its hyperedges first"
         )
     return io.from_pyg(data)
 
@@ -118,7 +118,7 @@ def node_numbers(h: Hypergraph, nodes: Iterable[Any], what: str = "node") -> Ten
     wanted = [v.item() if isinstance(v, (np.generic, Tensor)) else v for v in nodes]
     if h.node_names is None:
         for v in wanted:
-            if not isinstance(v, Integral) or isinstance(v, bool) or not 0 <= v < h.num_nodes:
+            if not isinstance(v, int) or isinstance(v, bool) or not 0 <= v < h.num_nodes:
                 raise ValueError(f"{what} {shorten(v)} is not a node: expected 0 to {h.num_nodes - 1}")
         return torch.tensor(wanted, dtype=torch.int64)
     number = {name: i for i, name in enumerate(h.node_names)}

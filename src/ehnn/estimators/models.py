@@ -64,7 +64,8 @@ def find(name: Any) -> Known:
     close = difflib.get_close_matches(str(name).lower(), KNOWN, n=1)
     hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise ValueError(
-        f"model must be one of {', '.join(KNOWN)}, or a factory (d_in, d_out) -> nn.Module, got {name!r}{hint}"
+        f"model must be one of {', '.join(KNOWN)}, or a factory (d_in, d_out) -> nn.Module, "
+        f"got {name!r}{hint}"
     )
 
 
@@ -76,12 +77,15 @@ class Plan:
     width: int = 64
     dropout: float = 0.5
     options: Mapping[str, Any] | None = None
-    skip: bool = True
+
+    def all_options(self) -> dict[str, Any]:
+        """The model's own arguments: its defaults, then those given."""
+        return {**find(self.model).options, **(self.options or {})}
 
     def layer(self) -> Callable[[int, int], Layer]:
         """Makes a layer of a stacked model."""
         known = find(self.model)
-        return partial(known.kind, **known.options | dict(self.options or {}))  # type: ignore[return-value]
+        return partial(known.kind, **self.all_options())  # type: ignore[return-value]
 
     def prepare(self, h: Hypergraph) -> Hypergraph:
         """``h`` as the model wants it."""
@@ -94,19 +98,19 @@ class Plan:
             )
         return with_self_loops(h) if known.self_loops else h
 
-    def nodes(self, d_in: int, d_out: int, edge_features: bool = False) -> nn.Module:
-        """``model(h) -> [num_nodes, d_out]``."""
+    def nodes(self, d_in: int, d_out: int, edge_features: bool = False, skip: bool = False) -> nn.Module:
+        """``model(h) -> [num_nodes, d_out]``; ``skip`` as in `WithSkip`, for layers."""
         if not isinstance(self.model, str):
             return Given(self.model, d_in, d_out)
         known = find(self.model)
         try:
             if not known.stacked:
-                options = known.options | dict(self.options or {})
+                options = self.all_options()
                 model = known.kind(d_in, d_out, width=self.width, dropout=self.dropout, **options)
                 return seeded_dropout(model)
             path = pairs_path(known.pairs)
             stack = self.stack(d_in, d_out, ("all", "nodes", *path[1:]) if edge_features else path)
-            return WithSkip(stack, d_in, d_out, self.width, self.dropout) if self.skip else stack
+            return WithSkip(stack, d_in, d_out, self.width, self.dropout) if skip else stack
         except TypeError as error:
             raise ValueError(f"options of model {self.model!r}: {error}") from error
 
@@ -121,7 +125,9 @@ class Plan:
         except TypeError as error:
             raise ValueError(f"options of model {self.model!r}: {error}") from error
 
-    def hypergraphs(self, d_in: int, d_out: int, edge_features: bool, path: Sequence[str] | None) -> nn.Module:
+    def hypergraphs(
+        self, d_in: int, d_out: int, edge_features: bool, path: Sequence[str] | None
+    ) -> nn.Module:
         """``model(h) -> [num_members, d_out]``."""
         if not isinstance(self.model, str):
             return Given(self.model, d_in, d_out)
@@ -151,8 +157,8 @@ class Given(nn.Module):
 class WithSkip(nn.Module):
     """A stack from nodes to nodes, plus a small MLP on the features of each node itself.
 
-    Means over hyperedges thin out what a node says itself; the second path keeps it, and labels that follow
-    from a node's own features are learned in a few epochs.
+    Means over hyperedges thin out what a node says itself; the second path keeps it. It serves where features
+    are few and sure (structural ones); many noisy ones it learns by heart.
     """
 
     def __init__(self, stack: Stack, d_in: int, d_out: int, width: int, dropout: float) -> None:
@@ -188,10 +194,10 @@ def with_self_loops(h: Hypergraph) -> Hypergraph:
     found = Hypergraph.from_incidence(index, h.num_nodes, h.num_edges + loops.shape[0], x=h.x)
     if h.num_members == 1:
         return found
+    edge_batch = torch.cat([h.edge_batch, h.node_batch[loops]])
     return Hypergraph(
-        found.incidence, x=h.x, node_batch=h.node_batch, edge_batch=torch.cat([h.edge_batch, h.node_batch[loops]]),
-        num_members=h.num_members,
-    )  # fmt: skip
+        found.incidence, x=h.x, node_batch=h.node_batch, edge_batch=edge_batch, num_members=h.num_members
+    )
 
 
 def seeded_dropout(model: nn.Module) -> nn.Module:

@@ -15,8 +15,9 @@ from ehnn.hypergraph import Hypergraph
 from .base import Estimator, Self
 from .features import Features
 from .inputs import as_hypergraph, node_numbers
+from .labels import as_list, is_matrix
 from .supervised import Supervised, hold_out
-from .targets import Classes, MultiLabel, Numbers, Targets, as_list, is_matrix, targets_from
+from .targets import Classes, MultiLabel, Numbers, Targets, targets_from
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -62,19 +63,23 @@ class NodeEstimator(Estimator):
     def _labels(self, h: Any, y: Any) -> tuple[Hypergraph, Tensor | None, list[Any]]:
         """The hypergraph, the nodes that ``values`` are for (None: all, in order), and the values."""
         if self.hypergraph is not None:
-            graph = as_hypergraph(self.hypergraph)
+            graph = as_hypergraph(self.hypergraph).to("cpu")
             nodes = node_numbers(graph, as_list(h, "nodes"))
             values = as_list(y)
             if len(values) != len(nodes):
                 raise ValueError(f"y must have one row per node given ({len(nodes)}), got {len(values)}")
             return graph, nodes, values
-        graph = as_hypergraph(h)
+        graph = as_hypergraph(h).to("cpu")
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
         y = graph.y if y is None else y
         if y is None:
             raise ValueError("y is None and the hypergraph has no labels of its own")
-        if hasattr(y, "index") and hasattr(y, "items") and type(y.index).__name__ not in ("RangeIndex", "method"):
+        if (
+            hasattr(y, "index")
+            and hasattr(y, "items")
+            and type(y.index).__name__ not in ("RangeIndex", "method")
+        ):
             y = dict(zip(y.index.tolist(), as_list(y), strict=True))  # a pandas Series with names
         if isinstance(y, Mapping):
             return graph, node_numbers(graph, y, "y has a label for"), as_list(list(y.values()))
@@ -95,7 +100,8 @@ class NodeEstimator(Estimator):
 
     def _make(self) -> nn.Module:
         features = self.features_
-        return self._plan().nodes(features.channels, self.targets_.num_outputs, features.edge_width > 0)
+        own = features.kind == "structural"
+        return self._plan().nodes(features.channels, self.targets_.num_outputs, features.edge_width > 0, own)
 
     # ------------------------------------------------------------------ predict
 
@@ -110,21 +116,20 @@ class NodeEstimator(Estimator):
 
     def predict(self, h: Any) -> np.ndarray:
         """``[num_nodes]`` classes or numbers; ``[num_nodes, c]`` for several labels or numbers per node."""
-        return self.targets_.predict(self._logits(h)) if self._fitted() else np.empty(0)
-
-    def _fitted(self) -> bool:
-        self._check_fitted()
-        return True
+        logits = self._logits(h)
+        return self.targets_.predict(logits)
 
     def score(self, h: Any, y: Any = None) -> float:
         """Accuracy (the share of nodes with all labels right), or R² of numbers, over the labelled nodes."""
         self._check_fitted()
-        graph, nodes, values = self._labels(h, y)
+        _, nodes, values = self._labels(h, y)
         target = self.targets_.encode(values)
         if not bool(self.targets_.labelled(target).any()):
             raise ValueError("there is nothing to score: not one node has a label")
         logits = self._logits(h)
-        return self.targets_.score(logits if nodes is None or self.hypergraph is not None else logits[nodes], target)
+        return self.targets_.score(
+            logits if nodes is None or self.hypergraph is not None else logits[nodes], target
+        )
 
     # ------------------------------------------------------------------ saving
 
@@ -164,14 +169,10 @@ class NodeClassifier(NodeEstimator):
     @property
     def classes_(self) -> np.ndarray:
         """The classes; numbers of the columns where there are several labels per node."""
-        self._check_targets()
+        self._check_fitted()
         if isinstance(self.targets_, Classes):
             return np.asarray(self.targets_.classes)
         return np.arange(self.targets_.num_outputs)
-
-    def _check_targets(self) -> None:
-        if not hasattr(self, "targets_"):
-            self._check_fitted()
 
     def predict_proba(self, h: Any) -> np.ndarray:
         """``[num_nodes, classes]`` probabilities; for several labels per node, each by itself."""

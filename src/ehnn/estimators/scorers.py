@@ -14,7 +14,6 @@ from ehnn.tasks.hyperedges import Scored
 
 from .models import Given, Plan, find
 
-_COUNTING: dict[str, Any] = {"ehnn-mlp": {}, "ehnn-transformer": {}}
 ENCODER = ("nodes", "all")
 
 
@@ -61,7 +60,8 @@ def make_scorer(plan: Plan, d_in: int, edge_features: bool) -> nn.Module:
     width, dropout = plan.width, plan.dropout
     if plan.model.startswith("ehnn-"):
         options = {"dropout": 0.0} | dict(plan.options or {})
-        own = partial(EHNNTransformer if plan.model == "ehnn-transformer" else EHNNMLP, **options)
+        kind: Any = EHNNTransformer if plan.model == "ehnn-transformer" else EHNNMLP
+        own = partial(kind, **options)
         path = ("all", "nodes", "all") if edge_features else ENCODER
         encoder = Stack(d_in, width, own, width=width, path=path, dropout=dropout)
         counting = EHNNMLP(width, width, aggregation="sum", scale=1 / 32)

@@ -46,7 +46,7 @@ def write(path: str | os.PathLike[str], about: dict[str, Any], tensors: dict[str
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What `write` wrote; a file that is missing, damaged or of another kind is a ValueError that names it."""
+    """What `write` wrote; a file that is missing, damaged or of another kind is a ValueError."""
     from safetensors import SafetensorError
     from safetensors.torch import load
 

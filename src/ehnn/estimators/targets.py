@@ -1,4 +1,4 @@
-"""Labels as people give them, as numbers that a loss reads, and back."""
+"""Labels as numbers that a loss reads, and back."""
 
 from __future__ import annotations
 
@@ -15,35 +15,7 @@ from torch import Tensor
 from ehnn.io._support import shorten
 from ehnn.tasks.k_edge import accuracy, cross_entropy
 
-# ---------------------------------------------------------------------- reading
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN and pandas' NA say: no label."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (float, np.floating)) and math.isnan(value)
-
-
-def as_list(y: Any, name: str = "y") -> list[Any]:
-    """``y`` as a list of plain Python values, one per row; a row of a matrix is a list."""
-    if isinstance(y, Tensor):
-        y = y.detach().cpu().numpy()
-    if hasattr(y, "tolist"):
-        y = y.tolist()
-    elif hasattr(y, "to_numpy"):  # a pandas frame
-        y = y.to_numpy().tolist()
-    if isinstance(y, (str, bytes)) or not isinstance(y, Sequence):
-        raise ValueError(f"{name} must be one label per row or a mapping from names, got {shorten(y)}")
-    return [v.item() if isinstance(v, (np.generic, Tensor)) and v.ndim == 0 else v for v in y]
-
-
-def is_matrix(values: Sequence[Any]) -> bool:
-    """Whether the rows are rows of a matrix."""
-    return any(isinstance(v, (list, tuple, np.ndarray)) for v in values)
-
-
-# ---------------------------------------------------------------------- kinds of targets
+from .labels import as_matrix, is_matrix, no_class, plain_class
 
 
 @dataclass(frozen=True)
@@ -55,12 +27,14 @@ class Classes:
     @classmethod
     def learn(cls, values: Sequence[Any]) -> Classes:
         """From the labels to fit."""
-        found = set(_plain_class(v) for v in values if not _no_class(v))
+        found = {plain_class(v) for v in values if not no_class(v)}
         if not found:
             raise ValueError(f"not one of the {len(values)} rows has a label")
         kinds = {"text" if isinstance(v, str) else "numbers" for v in found}
         if len(kinds) > 1:
-            raise ValueError(f"labels must be all text or all numbers, got both: {shorten(sorted(found, key=str))}")
+            raise ValueError(
+                f"labels must be all text or all numbers, got both: {shorten(sorted(found, key=str))}"
+            )
         if len(found) == 1:
             hint = "; -1 means no label" if any(v == -1 for v in values if isinstance(v, int)) else ""
             raise ValueError(f"there is only one class, {shorten(next(iter(found)))}{hint}")
@@ -73,7 +47,7 @@ class Classes:
     def encode(self, values: Sequence[Any]) -> Tensor:
         """``[rows]``; a class that was not there in fit is an error."""
         number = {c: i for i, c in enumerate(self.classes)}
-        plain = [None if _no_class(v) else _plain_class(v) for v in values]
+        plain = [None if no_class(v) else plain_class(v) for v in values]
         unknown = next((v for v in plain if v is not None and v not in number), None)
         if unknown is not None:
             raise ValueError(f"class {shorten(unknown)} was not there in fit; known: {shorten(self.classes)}")
@@ -114,7 +88,7 @@ class MultiLabel:
 
     @classmethod
     def learn(cls, values: Sequence[Any]) -> MultiLabel:
-        table = _matrix(values, None)
+        table = as_matrix(values, None)
         if not bool((table >= 0).any()):
             raise ValueError(f"not one of the {len(values)} rows has a label")
         return cls(table.shape[1])
@@ -124,7 +98,7 @@ class MultiLabel:
         return self.labels
 
     def encode(self, values: Sequence[Any]) -> Tensor:
-        table = _matrix(values, self.labels)
+        table = as_matrix(values, self.labels)
         table[table == -1] = math.nan
         wrong = table[~table.isnan() & (table != 0) & (table != 1)]
         if wrong.numel():
@@ -174,10 +148,12 @@ class Numbers:
     @classmethod
     def learn(cls, values: Sequence[Any]) -> Numbers:
         single = not is_matrix(values)
-        table = _matrix([[v] for v in values] if single else values, None).numpy()
+        table = as_matrix([[v] for v in values] if single else values, None).numpy()
         known = ~np.isnan(table).all(0)
         if not known.all():
-            raise ValueError(f"not one of the {len(values)} rows has a number" + ("" if single else " in a column"))
+            raise ValueError(
+                f"not one of the {len(values)} rows has a number" + ("" if single else " in a column")
+            )
         scale = np.nanstd(table, 0)
         scale[scale == 0] = 1.0
         return cls(tuple(np.nanmean(table, 0).tolist()), tuple(scale.tolist()), single)
@@ -187,7 +163,7 @@ class Numbers:
         return len(self.mean)
 
     def encode(self, values: Sequence[Any]) -> Tensor:
-        table = _matrix([[v] for v in values] if not is_matrix(values) else values, len(self.mean))
+        table = as_matrix([[v] for v in values] if not is_matrix(values) else values, len(self.mean))
         scaled = (table - torch.tensor(self.mean).double()) / torch.tensor(self.scale).double()
         return scaled.to(torch.get_default_dtype())
 
@@ -239,42 +215,3 @@ def targets_from(about: Mapping[str, Any]) -> Targets:
         mean, scale = (tuple(float(v) for v in about[name]) for name in ("mean", "scale"))
         return Numbers(mean, scale, bool(about["single"]))
     raise ValueError(f"unknown kind of targets {kind!r}")
-
-
-def _no_class(value: Any) -> bool:
-    return is_missing(value) or (isinstance(value, (int, float)) and value == -1)
-
-
-def _plain_class(value: Any) -> Any:
-    """A class as str, int or bool."""
-    if isinstance(value, (str, bool)):
-        return value
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, float):
-        raise ValueError(f"label {value} is not a class; to predict numbers, use a regressor")
-    if not isinstance(value, int):
-        raise ValueError(f"a label must be text or an integer, got {shorten(value)}")
-    if value < 0:
-        raise ValueError(f"label {value} is negative; classes count from 0, and -1 means no label")
-    return value
-
-
-def _matrix(values: Sequence[Any], width: int | None) -> Tensor:
-    """``[rows, width]`` float64; a missing row or entry is NaN."""
-    widths = {len(v) for v in values if isinstance(v, (list, tuple, np.ndarray))}
-    if len(widths) != 1 or (width is not None and widths != {width}):
-        wanted = "equally many" if width is None else f"{width}"
-        raise ValueError(f"each row of y must have {wanted} entries, got {sorted(widths) or 'no rows'}")
-    empty = [None] * widths.pop()
-    try:
-        rows = [
-            [math.nan if is_missing(v) else float(v) for v in (empty if is_missing(row) else row)]
-            for row in values
-        ]
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"a matrix of labels must hold numbers: {error}") from error
-    table = torch.tensor(rows, dtype=torch.float64).reshape(len(rows), len(empty))
-    if bool(table.isinf().any()):
-        raise ValueError("labels must be finite, got infinity")
-    return table

@@ -51,9 +51,9 @@ class Phi(nn.Module):
     def _rows(self, x: Tensor, shift: Tensor) -> Tensor:
         """φ of rows whose first layer is shifted by ``shift`` (``[d_out]`` or ``[rows, d_out]``)."""
         hidden = F.linear(self.norm(x), self.first.weight[:, : x.shape[1]]) + shift
-        hidden = self.second(self.dropouts[0](hidden.relu()))
-        hidden = self.third(self.dropouts[1](hidden.relu()))
-        return self.skip(x) + hidden
+        hidden = self.second(self.dropouts[0](hidden.relu_()))
+        hidden = self.third(self.dropouts[1](hidden.relu_()))
+        return hidden.add_(self.skip(x))  # in place: fresh memory costs more than the sum
 
     def _read(self, orders: Orders, index: Tensor | None = None) -> Tensor:
         """What the first layer adds for the order of each row (of the rows ``index``)."""

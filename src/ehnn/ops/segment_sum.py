@@ -75,7 +75,8 @@ class _SegmentSum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        rows, columns = ctx.saved_tensors[:4], ctx.saved_tensors[4:]
+        saved = ctx.saved_tensors  # once: a checkpoint hands them out a single time
+        rows, columns = saved[:4], saved[4:]
         return apply(_SegmentSum, grad, *columns, *rows), *[None] * 8
 
     @staticmethod

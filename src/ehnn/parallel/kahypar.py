@@ -7,9 +7,11 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 
+from .growing import work
+
 
 def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int, threads: int = 1) -> Tensor:
-    """``[num_nodes]`` owners that minimise the connectivity (λ − 1), weighed by degree + 1."""
+    """``[num_nodes]`` owners that minimise the connectivity (λ − 1), balanced by `work`."""
     try:
         import mtkahypar
     except ImportError as error:
@@ -25,7 +27,7 @@ def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int, threads: int
     large = h.orders >= 2  # smaller ones cannot be cut
     parts = torch.split(h.incidence.index, h.orders.tolist())
     edges = [part.tolist() for part, keep in zip(parts, large.tolist(), strict=True) if keep]
-    weights = (h.degrees + 1).tolist()
+    weights = work(h).tolist()
     graph = engine.create_hypergraph(
         context, h.num_nodes, len(edges), edges, weights, [1] * len(edges)
     )

@@ -41,6 +41,7 @@ class CutReport:
         ranks, method: of the partition.
         nodes, edges, incidences: of each rank; a rank stores the incidences of its nodes.
         imbalance: incidences of the largest rank over the mean.
+        row_imbalance: the same for nodes and hyperedges together, on which memory depends.
         cut_edges: hyperedges with nodes on several ranks or away from their owner.
         ghosts: Σ over hyperedges of the ranks that hold nodes of it but do not own it. Each costs one row
             per layer and direction: with owners among the touched ranks it is the (λ − 1) connectivity.
@@ -53,15 +54,16 @@ class CutReport:
     edges: tuple[int, ...]
     incidences: tuple[int, ...]
     imbalance: float
+    row_imbalance: float
     cut_edges: int
     ghosts: int
     incidences_cut: float
 
     def __str__(self) -> str:
         return (
-            f"{self.ranks} ranks ({self.method}): imbalance {self.imbalance:.3f}, {self.cut_edges:,} of "
-            f"{sum(self.edges):,} hyperedges cut, {self.ghosts:,} ghost rows, "
-            f"{100 * self.incidences_cut:.1f} % of incidences between ranks"
+            f"{self.ranks} ranks ({self.method}): imbalance {self.imbalance:.3f} "
+            f"(rows {self.row_imbalance:.3f}), {self.cut_edges:,} of {sum(self.edges):,} hyperedges cut, "
+            f"{self.ghosts:,} ghost rows, {100 * self.incidences_cut:.1f} % of incidences between ranks"
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -71,7 +73,7 @@ class CutReport:
 def partition(
     h: Hypergraph, ranks: int, method: str = "auto", *, imbalance: float = 0.05, seed: int = 0
 ) -> Partition:
-    """Owners for ``ranks`` ranks, balanced by incidences up to ``imbalance``.
+    """Owners for ``ranks`` ranks, balanced by rows and incidences up to ``imbalance``.
 
     ``"growing"`` is built in: nodes in breadth-first order, cut into pieces of equal weight and improved by
     moving nodes to where their hyperedges are. ``"mtkahypar"`` uses Mt-KaHyPar. ``"contiguous"`` only cuts
@@ -131,17 +133,23 @@ def cut_report(h: Hypergraph, partition: Partition) -> CutReport:
     away = node_rank != edge_rank
     ghosts = torch.unique(edge[away] * ranks + node_rank[away])
     incidences = torch.bincount(node_rank, minlength=ranks)
+    nodes, edges = (torch.bincount(p, minlength=ranks) for p in (partition.nodes, partition.edges))
     return CutReport(
         ranks,
         partition.method,
-        tuple(torch.bincount(partition.nodes, minlength=ranks).tolist()),
-        tuple(torch.bincount(partition.edges, minlength=ranks).tolist()),
+        tuple(nodes.tolist()),
+        tuple(edges.tolist()),
         tuple(incidences.tolist()),
-        float(incidences.max() * ranks / max(h.num_incidences, 1)) or 1.0,
+        _imbalance(incidences),
+        _imbalance(nodes + edges),
         torch.unique(edge[away]).shape[0],
         ghosts.shape[0],
         float(away.double().mean()) if away.numel() else 0.0,
     )
+
+
+def _imbalance(load: Tensor) -> float:
+    return float(load.max() / load.double().mean()) if int(load.sum()) else 1.0
 
 
 def _installed() -> bool:

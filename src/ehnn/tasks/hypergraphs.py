@@ -2,16 +2,16 @@
 
 **Twins.** Take a 3-regular multigraph and read its vertices as hyperedges and its edges as nodes: every
 hyperedge has order 3, every node has degree 2, and two hyperedges share as many nodes as there are parallel
-edges between the two vertices. A *ladder* (a prism) has no parallel edges, a *necklace* (a ring in which every
-second edge is double) of the same size has; so twins agree in the numbers of nodes and hyperedges, in all
-orders and in all degrees, and differ in whether any two hyperedges share 2 nodes.
+edges between the two vertices. A *ladder* (a prism) has no parallel edges, a *necklace* (a ring in which
+every second edge is double) of the same size has; so twins agree in the numbers of nodes and hyperedges, in
+all orders and in all degrees, and differ in whether any two hyperedges share 2 nodes.
 
-**Why V → E → V cannot tell.** Let all nodes have equal features. If at some layer all nodes have equal rows, then
-all hyperedges receive the same multiset (three equal rows, from sources of order 1, with 𝓘 = 1, into targets
-of order 3) and get equal rows; the same holds on the way back (two rows each), for pools over all rows (equal
-counts in both twins), and for any function of them. By induction every layer gives the same rows in both twins,
-and so does every readout: colour refinement of the incidence graph does not separate them. An E → E layer sees
-𝓘 = 1 and 3 in a ladder, and 1, 2 and 3 in a necklace, and separates them at once.
+**Why V → E → V cannot tell.** Let all nodes have equal features. If at some layer all nodes have equal rows,
+then all hyperedges receive the same multiset (three equal rows, from sources of order 1, with 𝓘 = 1, into
+targets of order 3) and get equal rows; the same holds on the way back (two rows each), for pools over all
+rows (equal counts in both twins), and for any function of them. By induction every layer gives the same rows
+in both twins, and so does every readout: colour refinement of the incidence graph does not separate them. An
+E → E layer sees 𝓘 = 1 and 3 in a ladder, and 1, 2 and 3 in a necklace, and separates them at once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ def overlap_twins(size: int) -> tuple[Hypergraph, Hypergraph]:
         raise ValueError(f"size must be an integer of at least 3, got {size!r}")
     i = torch.arange(size)
     after = (i + 1) % size
-    ladder = torch.cat([torch.stack([i, after]), torch.stack([i, after]) + size, torch.stack([i, i + size])], 1)
+    ladder = torch.cat(
+        [torch.stack([i, after]), torch.stack([i, after]) + size, torch.stack([i, i + size])], 1
+    )
     double = torch.stack([2 * i, 2 * i + 1])
     necklace = torch.cat([double, double, torch.stack([2 * i + 1, 2 * after])], 1)
     return _dual(ladder), _dual(necklace)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def auroc(scores: Any, answers: Any) -> float:
-    """The share of (positive, negative) pairs in which the positive has the larger score; equal ones count half.
+    """The share of (positive, negative) pairs in which the positive has the larger score; equal: half.
 
     ``scores`` and ``answers`` (0 or 1) are ``[candidates]``; both answers must occur.
 
@@ -52,7 +52,7 @@ def mean_reciprocal_rank(positive: Any, negative: Any) -> float:
     ours, theirs = _floats(positive, "positive"), _floats(negative, "negative")
     if ours.dim() != 1 or theirs.dim() != 2 or theirs.shape[0] != ours.shape[0] or not ours.numel():
         raise ValueError(
-            f"positive must be [m] and negative [m, negatives], got {list(ours.shape)} and {list(theirs.shape)}"
+            f"positive must be [m] and negative [m, negatives], got {list(ours.shape)}, {list(theirs.shape)}"
         )
     ours = ours.unsqueeze(1)
     rank = 1 + (theirs > ours).sum(1) + (theirs == ours).sum(1) / 2

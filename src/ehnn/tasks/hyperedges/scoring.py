@@ -86,7 +86,9 @@ class HyperedgePrediction:
         sets = sets[torch.randperm(len(sets), generator=generator)]
         size = max(1, min(batch_size, -(-len(sets) // folds)))
         self._train = [
-            self._scored(known, prepare, without_sets(known, number, part), one_of_each(known, number, part), i)
+            self._scored(
+                known, prepare, without_sets(known, number, part), one_of_each(known, number, part), i
+            )
             for i, part in enumerate(sets.split(size)[:max_batches])
         ]
         self._valid = self._scored(known, prepare, known, valid, -1) if valid.num_edges else None

@@ -31,9 +31,7 @@ class EdgeSplit:
     test: Hypergraph
 
 
-def split_hyperedges(
-    h: Hypergraph, fractions: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0
-) -> EdgeSplit:
+def split_hyperedges(h: Hypergraph, fractions: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0) -> EdgeSplit:
     """A random split of the distinct hyperedges of at least 2 nodes: known, valid, test.
 
     Identical hyperedges count as one and go together, so no duplicate of a held-out hyperedge stays behind;
