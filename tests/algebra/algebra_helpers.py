@@ -1,5 +1,3 @@
-# ruff: noqa: E741  (k and l are the paper's symbols)
-
 """Random inputs and slow, literal readings of the paper's equations."""
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-# ruff: noqa: E741  (k and l are the paper's symbols)
-
 """The number of parameters of each layer is the dimension of the space of equivariant maps."""
 
 import pytest

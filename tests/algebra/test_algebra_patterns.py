@@ -1,5 +1,3 @@
-# ruff: noqa: E741  (k and l are the paper's symbols)
-
 from itertools import permutations, product
 
 import pytest

@@ -1,5 +1,3 @@
-# ruff: noqa: E741  (k and l are the paper's symbols)
-
 """Lemma 1, Proposition 1, Lemma 3 and Theorem 1 as equalities of outputs."""
 
 from itertools import permutations

@@ -65,13 +65,13 @@ def test_clone(kind: type, kinds: ehnn.Hypergraph) -> None:
 
 def test_cross_validation_over_nodes(kinds: ehnn.Hypergraph) -> None:
     selection = pytest.importorskip("sklearn.model_selection")
-    model = ehnn.NodeClassifier(hypergraph=kinds.replace(y=None), **QUICK | {"epochs": 20, "lr": 0.01})
+    model = ehnn.NodeClassifier(hypergraph=kinds.replace(y=None), **QUICK | {"epochs": 30, "lr": 0.01})
     y = kinds.y.numpy()
     scores = selection.cross_val_score(model, np.arange(60), y, cv=3)
     assert scores.shape == (3,)
     assert scores.mean() > 0.8
-    search = selection.GridSearchCV(model, {"epochs": [1, 20]}, cv=2).fit(np.arange(60), y)
-    assert search.best_params_ == {"epochs": 20}
+    search = selection.GridSearchCV(model, {"epochs": [1, 30]}, cv=2).fit(np.arange(60), y)
+    assert search.best_params_ == {"epochs": 30}
     assert search.predict([0, 1]).shape == (2,)
 
 

@@ -166,7 +166,7 @@ def test_stack_walks_its_path():
 
 @pytest.mark.parametrize("first", ["vmap", "inference"])
 def test_structure_made_inside_a_transform_outlives_it(first):
-    """Overlaps are kept on the hypergraph: those of a first call in vmap or inference mode must serve later ones."""
+    """Overlaps are kept: those of a first call in vmap or inference mode must serve later calls."""
     h = random_hypergraph(9, 6, (2, 4), seed=0, d_node=3)
     model = Stack(3, 2, EHNNMLP, width=4)
     if first == "vmap":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -17,7 +18,7 @@ WORKERS = Path(__file__).with_name("workers.py")
 
 
 def launch(size: int, directory: Path, *jobs: tuple[str, dict[str, Any]], timeout: float = 180) -> None:
-    """Run functions of ``workers.py``, one after the other, on ``size`` ranks; fail with their output if any does."""
+    """Run functions of ``workers.py``, one after the other, on ``size`` ranks; fail if any does."""
     process = begin(size, directory, *jobs)
     try:
         code = process.wait(timeout)
@@ -38,10 +39,8 @@ def begin(size: int, directory: Path, *jobs: tuple[str, dict[str, Any]]) -> subp
 
 def end(process: subprocess.Popen) -> None:
     """End the process and the ranks that it became, if any is left."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)  # a group of its own: `start_new_session`
-    except ProcessLookupError:
-        pass
     process.wait()
 
 

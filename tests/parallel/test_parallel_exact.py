@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from launching import launch  # noqa: E402
-from workers import SPARSE, exact  # noqa: E402
+from launching import launch
+from workers import SPARSE, exact
 
-from ehnn.parallel import Ranks  # noqa: E402
+from ehnn.parallel import Ranks
 
 UNIT = [(s, t) for s, t in SPARSE if "nodes" in (s, t) or t == "graph"]
 
@@ -19,7 +19,6 @@ THOROUGH = bool(os.environ.get("EHNN_THOROUGH"))
 def some(families: list[tuple[str, str]], share: int) -> dict:
     """One combination in ``share``; EHNN_THOROUGH=1 runs them all."""
     return {"families": families, "share": 1 if THOROUGH else share}
-
 
 
 def test_one_rank() -> None:

@@ -16,7 +16,7 @@ from ehnn.parallel.files import read_shard, shard_name
 from ehnn.testing import random_hypergraph
 
 sys.path.insert(0, str(Path(__file__).parent))
-from launching import begin, end, launch, outputs, wait_for  # noqa: E402
+from launching import begin, end, launch, outputs, wait_for
 
 
 def planted(groups: int = 4, size: int = 30) -> ehnn.Hypergraph:
@@ -87,7 +87,7 @@ def saved(tmp_path: Path) -> Path:
 
 def test_damaged_files_are_named(saved: Path) -> None:
     a, name = saved / "a", shard_name(1, 2)
-    assert set(p.name for p in a.iterdir()) == {"partition.json", shard_name(0, 2), name}
+    assert {p.name for p in a.iterdir()} == {"partition.json", shard_name(0, 2), name}
     whole = (a / name).read_bytes()
     (a / name).write_bytes(whole[:-9])
     with pytest.raises(ValueError, match=f"{name} must have {len(whole)} bytes, got {len(whole) - 9}"):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ehnn.datasets import list_datasets
-from ehnn.nn import EHNNTransformer, Stack
+from ehnn.nn import Stack
 from ehnn.nn.dropout import Dropout
 from ehnn.reproduce.nodes import average_ranks
 from ehnn.reproduce.nodes_config import (

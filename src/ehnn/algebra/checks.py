@@ -46,7 +46,7 @@ def read_tensor(A: Tensor, n: int | None = None, name: str = "A") -> tuple[int, 
     return (-1 if found is None else as_order(found, "n")), k, d
 
 
-def read_layer(A: Tensor, l: int, n: int | None) -> tuple[int, int, int]:  # noqa: E741
+def read_layer(A: Tensor, l: int, n: int | None) -> tuple[int, int, int]:
     """(n, k, d) of the input of a layer to order ``l``."""
     as_order(l, "l")
     n_found, k, d = read_tensor(A, n)

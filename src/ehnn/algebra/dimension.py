@@ -4,8 +4,6 @@ A linear map W is equivariant if P_out(π) W P_in(π)ᵀ = W for all node permut
 to ask of a transposition and a cycle. The dimension is that of the null space of these constraints.
 """
 
-# ruff: noqa: E741  (k and l are the paper's symbols)
-
 from __future__ import annotations
 
 from itertools import combinations, combinations_with_replacement, product

@@ -1,7 +1,5 @@
 """The equivariant linear layers of tensors: general (Eq. 1) and symmetric (Lemma 1)."""
 
-# ruff: noqa: E741  (k and l are the paper's symbols)
-
 from __future__ import annotations
 
 import torch

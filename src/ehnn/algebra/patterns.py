@@ -100,12 +100,12 @@ def pattern_numbers(index: Tensor) -> Tensor:
     return torch.searchsorted((table * base).sum(1), (canonical_patterns(index) * base).sum(1))
 
 
-def pattern_table(k: int, l: int, n: int, device: torch.device | None = None) -> Tensor:  # noqa: E741
+def pattern_table(k: int, l: int, n: int, device: torch.device | None = None) -> Tensor:
     """``[n^k, n^l]`` the number of the class μ of (i, j) for all i in [n]^k, j in [n]^l."""
     return pattern_numbers(multi_indices(n, k + l, device)).reshape(n**k, n**l)
 
 
-def pattern_basis(k: int, l: int, n: int, dtype: torch.dtype = torch.float64) -> Tensor:  # noqa: E741
+def pattern_basis(k: int, l: int, n: int, dtype: torch.dtype = torch.float64) -> Tensor:
     """``[bell(k+l), n^k, n^l]`` the 0/1 basis 1_{(i, j) ∈ μ} of the equivariant maps of Eq. 1.
 
     A pattern with more than n blocks has no multi-index: its basis tensor is zero, and the others

@@ -1,7 +1,5 @@
 """The steps of the paper's proofs on parameters: from the unreduced layers to the reduced ones and back."""
 
-# ruff: noqa: E741  (k and l are the paper's symbols)
-
 from __future__ import annotations
 
 import torch

@@ -1,7 +1,5 @@
 """The equivariant linear layer of hypergraphs as tensor sequences (Eqs. 4, 5)."""
 
-# ruff: noqa: E741  (k and l are the paper's symbols)
-
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence

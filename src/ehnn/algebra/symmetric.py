@@ -31,7 +31,7 @@ class SymmetricClasses:
         return len(self.types)
 
 
-def symmetric_classes(k: int, l: int) -> SymmetricClasses:  # noqa: E741
+def symmetric_classes(k: int, l: int) -> SymmetricClasses:
     """The classes α of Lemma 1 for L_[k]→[l]; those called β are ``symmetric_classes(0, l)``.
 
     Axis permutations inside i and inside j keep, of a pattern, only how many input and output
@@ -46,7 +46,7 @@ def symmetric_classes(k: int, l: int) -> SymmetricClasses:  # noqa: E741
 
 
 @cache
-def _classes(k: int, l: int) -> tuple[tuple[BlockType, ...], tuple[int, ...]]:  # noqa: E741
+def _classes(k: int, l: int) -> tuple[tuple[BlockType, ...], tuple[int, ...]]:
     number: dict[BlockType, int] = {}
     of_pattern = []
     for pattern in set_partitions(k + l):

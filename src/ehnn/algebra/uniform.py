@@ -1,7 +1,5 @@
 """The equivariant linear layer of uniform hypergraphs (Eq. 3)."""
 
-# ruff: noqa: E741  (k and l are the paper's symbols)
-
 from __future__ import annotations
 
 import torch

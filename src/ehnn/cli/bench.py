@@ -6,7 +6,7 @@ import typer
 
 
 def bench(context: typer.Context) -> None:
-    """Measure speed and memory: ``ehnn bench cost scale peers walmart k-edge``; ``--help`` shows the options."""
+    """Measure speed and memory: ``ehnn bench cost scale peers walmart k-edge``; ``--help`` for options."""
     from ehnn.bench.__main__ import main
 
     raise typer.Exit(main(context.args))

@@ -20,7 +20,7 @@ class LayerTraffic:
 
 
 def layer_traffic(overlap: ShardedOverlap, width: int, heads: int = 0, itemsize: int = 4) -> LayerTraffic:
-    """What `EHNNMLP` (``heads=0``) or `EHNNTransformer` of ``width`` sends, one relation between nodes and others.
+    """What `EHNNMLP` (``heads=0``) or `EHNNTransformer` sends, for nodes to others or others to nodes.
 
     All-to-all: ghost rows × width. All-reduce: members × width. Attention adds logits or a log-sum-exp per
     head. Nothing grows with nodes, hyperedges or incidences.

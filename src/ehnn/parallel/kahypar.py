@@ -28,7 +28,5 @@ def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int, threads: int
     parts = torch.split(h.incidence.index, h.orders.tolist())
     edges = [part.tolist() for part, keep in zip(parts, large.tolist(), strict=True) if keep]
     weights = work(h).tolist()
-    graph = engine.create_hypergraph(
-        context, h.num_nodes, len(edges), edges, weights, [1] * len(edges)
-    )
+    graph = engine.create_hypergraph(context, h.num_nodes, len(edges), edges, weights, [1] * len(edges))
     return torch.tensor(graph.partition(context).get_partition(), dtype=torch.int64)

@@ -75,7 +75,8 @@ def measure(shards: Path, ranks: Ranks, layer: str, width: int, steps: int) -> d
     """Seconds per step, peak memory above the start and bytes per step of each rank; losses of all."""
     before = _peak()
     h = load_shard(shards, ranks)
-    assert h.x is not None and h.y is not None
+    assert h.x is not None
+    assert h.y is not None
     torch.manual_seed(0)
     classes = int(ranks.max(h.y.max() if h.y.numel() else torch.tensor(0))) + 1
     model = Stack(h.x.shape[1], classes, LAYERS[layer], width=width)

@@ -159,5 +159,5 @@ class _AllSum(torch.autograd.Function):
         return ranks.sum(x)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Any:
         return _AllSum.apply(grad, ctx.ranks), None

@@ -113,5 +113,5 @@ class _Swap(torch.autograd.Function):
         return ranks.exchange(x, send, receive)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Any:
         return _Swap.apply(grad, *ctx.way), None, None, None

@@ -23,8 +23,8 @@ PAIRS = (("nodes", "edges"), ("edges", "nodes"), ("nodes", "all"), ("all", "node
 class Sample(Hypergraph):
     """Seed nodes and what was drawn around them. **Approximate**: see `sample`.
 
-    Rows ``0 … num_seeds − 1`` are the seeds; only their outputs are meant to be read. ``incidence`` holds all drawn
-    incidences; orders and degrees are those of the whole hypergraph.
+    Rows ``0 … num_seeds − 1`` are the seeds; only their outputs are meant to be read. ``incidence`` holds all
+    drawn incidences; orders and degrees are those of the whole hypergraph.
 
     Attributes:
         node_ids, edge_ids: numbers in the whole hypergraph.
@@ -46,11 +46,11 @@ class Sample(Hypergraph):
     approximate: bool = True
 
     @property
-    def orders(self) -> Tensor:  # type: ignore[override]
+    def orders(self) -> Tensor:
         return self.true_orders
 
     @property
-    def degrees(self) -> Tensor:  # type: ignore[override]
+    def degrees(self) -> Tensor:
         return self.true_degrees
 
     def overlap(self, source: Family = "nodes", target: Family = "edges", **kwargs: Any) -> Overlap:
@@ -70,7 +70,7 @@ def sample(
 
     One pair of layers nodes → hyperedges → nodes needs one entry. Draws are uniform without replacement and
     each row is drawn once, so sums over a row, times true count / drawn count, are unbiased; a limit of −1
-    takes all. The global sum is estimated from the seeds alone, which must be uniform for that to be unbiased:
+    takes all. The global sum is estimated from the seeds alone, which must be uniform for that to be right:
     a hyperedge counts 1 / order for each of its nodes among them. One member only; **approximate**.
     """
     if h.num_members != 1:
@@ -157,7 +157,10 @@ def _relation(s: Sample, source: str, target: str) -> Overlap:
         parts = [Part(_block(ones.cumsum(0) - 1, n, n + m)), Part(_shifted(drawn, 0, n), scale)]
         lengths = true + 1
     else:
-        parts = [Part(_block(ones.cumsum(0) - 1, n + m, n)), Part(_shifted(drawn, n, 0), torch.cat([ones, scale]))]
+        parts = [
+            Part(_block(ones.cumsum(0) - 1, n + m, n)),
+            Part(_shifted(drawn, n, 0), torch.cat([ones, scale])),
+        ]
         lengths = torch.cat([ones, true])
     whole = SampledPairs(parts, lengths)
     pool = SampledPairs([_pool(s, source)], torch.tensor([sum(_totals(s, source))]))
@@ -179,11 +182,11 @@ class _SampledOverlap(Overlap):
     whole: SampledPairs = None  # type: ignore[assignment]
 
     @property
-    def merged(self) -> Pairs:  # type: ignore[override]
+    def merged(self) -> Pairs:
         return self.whole
 
     @property
-    def triplets(self) -> Any:  # type: ignore[override]
+    def triplets(self) -> Any:
         raise ValueError("EHNNLinear, which sums by triplets of orders, is not available on samples")
 
 
@@ -192,7 +195,7 @@ def _totals(s: Sample, source: str) -> list[int]:
 
 
 def _pool(s: Sample, source: str) -> Part:
-    """The sum over all sources from the seeds: each stands for N / seeds nodes, and for their share of edges."""
+    """The sum over all sources from the seeds: each stands for N / seeds nodes and their share of edges."""
     factor = s.totals[0] / max(s.num_seeds, 1)
     node = torch.zeros(s.num_nodes, dtype=torch.float64)
     node[: s.num_seeds] = factor

@@ -115,6 +115,7 @@ def join(tensors: dict[str, Tensor], ranks: Ranks) -> Shard:
     plan = make_plan(ranks, own, tensors["ghost_owner"], tensors["ghost_row"])
     orders = tensors["touched_orders"]
     more = ("node_ids", "edge_ids", "touched_orders", "node_batch", "edge_batch")
+    rows: dict[str, Any] = {name: tensors[name] for name in (*more, *_ROWS) if name in tensors}
     return Shard(
         PushPairs(star, plan, orders[:own]),
         num_members=int(tensors["num_members"]),
@@ -122,7 +123,7 @@ def join(tensors: dict[str, Tensor], ranks: Ranks) -> Shard:
         distinct_orders=ranks.distinct(orders[:own]),
         node_counts=ranks.counts(star.num_cols),
         edge_counts=ranks.counts(own),
-        **{name: tensors[name] for name in (*more, *_ROWS) if name in tensors},
+        **rows,
     )
 
 

@@ -45,7 +45,7 @@ class _Pushed(torch.autograd.Function):
         return y
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Any:
         x, logits, y, lse = ctx.saved_tensors
         inner = (grad * y).sum(-1)
         own = _pack(torch.cat([grad, inner.unsqueeze(-1)], -1), lse)
@@ -71,14 +71,13 @@ class _Pooled(torch.autograd.Function):
         return y
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> Any:
         x, logits, y, lse = ctx.saved_tensors
         grad = ctx.ranks.sum(grad)  # every rank used the row for its own part of the loss
         return *_gradients(grad, (grad * y).sum(-1), x, logits, lse, ctx.inner), None, None
 
 
 _TINY = torch.finfo(torch.float64).tiny
-
 
 
 def _partial(x: Tensor, logits: Tensor, inner: Pairs) -> tuple[Tensor, Tensor]:
@@ -104,9 +103,7 @@ def _gradients(
     return dx[..., :-1], ds
 
 
-def _merge(
-    y: Tensor, lse: Tensor, their_y: Tensor, their_lse: Tensor, plan: Plan
-) -> tuple[Tensor, Tensor]:
+def _merge(y: Tensor, lse: Tensor, their_y: Tensor, their_lse: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
     """Own rows merged with what other ranks have for them."""
     place = plan.sends.index.unsqueeze(1).expand_as(their_lse)
     top = _finite(lse.scatter_reduce(0, place, their_lse, "amax"))

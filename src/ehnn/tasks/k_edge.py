@@ -110,10 +110,10 @@ class KEdge:
     def _partitioned(self) -> list[list[Hypergraph]]:
         generator = torch.Generator().manual_seed(self.seed)
         orders = [torch.randperm(self.train, generator=generator) for _ in range(self.partitions)]
-        return [
-            [batch([self.members[i] for i in part.tolist()]).to(self.device) for part in o.split(self.batch_size)]
-            for o in orders
-        ]
+        return [[self._batch(part.tolist()) for part in order.split(self.batch_size)] for order in orders]
+
+    def _batch(self, numbers: list[int]) -> Hypergraph:
+        return batch([self.members[i] for i in numbers]).to(self.device)
 
     def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
         """``[runs, n, 2] → [runs]``: cross entropy."""
