@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,23 +19,31 @@ ENCODER = ("nodes", "all")
 
 
 class OverlapScorer(nn.Module):
-    """EHNN: nodes → nodes and hyperedges → candidates, which sees in how many nodes a candidate meets each.
+    """EHNN: an encoder of nodes and hyperedges, then layers from both to the candidates.
 
-    Two layers read the relation to the candidates: one that averages the sources of each size 𝓘, and one that
-    sums them, so that it can count how many hyperedges share 𝓘 nodes with the candidate.
+    Three layers read the relation to the candidates. One pools the nodes of a candidate. Two see in how many
+    nodes (𝓘) it meets each hyperedge: one averages the hyperedges of each size, one sums them, so that it can
+    count. Nodes have a layer of their own because hyperedges that share a single node, often hundreds, would
+    drown them in one mean.
 
     Shapes: a `Scored` hypergraph with features → ``[num_candidates, 1]``.
     """
 
-    def __init__(self, encoder: Stack, mean: Layer, sum_: Layer, width: int, dropout: float) -> None:
+    def __init__(
+        self, encoder: Stack, layer: Callable[[int, int], Layer], width: int, dropout: float
+    ) -> None:
         super().__init__()
-        self.encoder, self.mean, self.sum = encoder, mean, sum_
+        self.encoder = encoder
+        self.nodes, self.edges = layer(width, width), layer(width, width)
+        self.counts = EHNNMLP(width, width, aggregation="sum", scale=1 / 32)
         self.head = _head(width, dropout)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        overlap = _scored(h).to_candidates(self.encoder.path[-1])
         rows = self.encoder(h, x)
-        return self.head(self.mean(rows, overlap) + self.sum(rows, overlap))
+        nodes, edges = rows.split([h.num_nodes, h.num_edges])
+        overlap = _scored(h).to_candidates("edges")
+        y = self.nodes(nodes, _scored(h).to_candidates("nodes"))
+        return self.head(y + self.edges(edges, overlap) + self.counts(edges, overlap))
 
 
 class PoolingScorer(nn.Module):
@@ -64,8 +73,7 @@ def make_scorer(plan: Plan, d_in: int, edge_features: bool) -> nn.Module:
         own = partial(kind, **options)
         path = ("all", "nodes", "all") if edge_features else ENCODER
         encoder = Stack(d_in, width, own, width=width, path=path, dropout=dropout)
-        counting = EHNNMLP(width, width, aggregation="sum", scale=1 / 32)
-        return OverlapScorer(encoder, own(width, width), counting, width, dropout)
+        return OverlapScorer(encoder, own, width, dropout)
     pool: Layer
     if plan.model == "all-set-transformer":
         pool = baselines.AllSetTransformer(width, width)

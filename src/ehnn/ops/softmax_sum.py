@@ -239,4 +239,4 @@ def _weighted_sum(x: Tensor, weight: Tensor, ptr: Tensor, index: Tensor) -> Tens
 
 
 partial_softmax_sum, partial_softmax_sum_backward = _forward, _backward
-"""For columns that are a part of each row: the caller merges y and log-sum-exp and returns the whole's."""
+"""For columns that are a part of each row: the caller merges y and log-sum-exp, and returns the whole's."""

@@ -63,10 +63,6 @@ class Plan:
         """``[ghosts, …] → [sent rows, …]``: `deliver` before the sum."""
         return _Swap.apply(partial, self.ranks, self.receive, self.send)
 
-    def bytes(self, width: int, itemsize: int) -> tuple[int, int]:
-        """Bytes that this rank sends in a `fetch` and in a `deliver` of rows of ``width`` numbers."""
-        return len(self.sends) * width * itemsize, self.ghosts * width * itemsize
-
     def renumbered(self, place: Tensor, own: int) -> Plan:
         """The same exchange where own row i is now row ``place[i]`` of ``own``."""
         return dataclasses.replace(self, own=own, sends=selection(place[self.sends.index], own))
