@@ -17,12 +17,12 @@ _ROOMS = {
     "nn",
     "ops",
     "overlap",
+    "parallel",
+    "reproduce",
     "tasks",
     "testing",
     "training",
 }
-
-
 _ESTIMATORS = {
     "HyperedgePredictor",
     "HypergraphClassifier",
