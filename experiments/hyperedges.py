@@ -5,8 +5,8 @@
 For each seed: 80 % of the distinct hyperedges are known, 20 % are to be found (at most ``--candidates``).
 Each has a negative of its own size of each kind (uniform, by degree, hard), and ten hard ones for the MRR.
 Negatives are no hyperedges at all, known or not. Models learn from the known hyperedges alone and select
-their epoch on a tenth of these (`HyperedgePredictor`); node features are used where the dataset has its own
-(Cora).
+their epoch, and one of the learning rates ``--lr``, on a tenth of these (`HyperedgePredictor`); node features
+are used where the dataset has its own (Cora).
 ``--hyperedges`` takes a random part of a dataset with more distinct ones; the setting's name then says so.
 Rows go to ``results/hyperedges.json`` and ``.csv``, one seed after another is printed.
 """
@@ -78,15 +78,17 @@ def scorers(known: ehnn.Hypergraph, models: list[str], seed: int, given: argpars
         yield name, partial(heuristic, known), 0.0
     for name in models:
         start = time.monotonic()
-        model = ehnn.HyperedgePredictor(
-            model=name, random_state=seed, epochs=given.epochs, device=given.device
+        make = partial(
+            ehnn.HyperedgePredictor, model=name, random_state=seed, epochs=given.epochs, device=given.device
         )
-        model.fit(known)
-        yield (
-            name,
-            lambda c, model=model: torch.from_numpy(model.decision_function(c)),
-            time.monotonic() - start,
-        )
+        tried = [make(lr=lr).fit(known) for lr in given.lr]
+        best = max(tried, key=lambda m: m.history_[m.best_epoch_ - 1]["valid"])
+        yield name, partial(scored, best), time.monotonic() - start
+
+
+def scored(model: ehnn.HyperedgePredictor, candidates: ehnn.Hypergraph) -> torch.Tensor:
+    """The scores of a fitted model."""
+    return torch.from_numpy(model.decision_function(candidates))
 
 
 def measure(score: Score, test: ehnn.Hypergraph, negatives: dict[str, ehnn.Hypergraph]) -> dict[str, float]:
@@ -125,6 +127,9 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--epochs", type=int, default=200)
+    parser.add_argument(
+        "--lr", type=float, nargs="+", default=[1e-3, 3e-3], help="learning rates to choose from"
+    )
     parser.add_argument("--candidates", type=int, default=500, help="most held-out hyperedges to score")
     parser.add_argument("--hyperedges", type=int, help="most distinct hyperedges to take of a dataset")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")

@@ -246,6 +246,16 @@ def test_compiles_as_one_graph(name):
     assert len(graphs) == 1
 
 
+@pytest.mark.parametrize("name", [name for name in ALL if name not in COMPILED])
+def test_compiles_whole(name):
+    """Traced without a break, with dynamic shapes."""
+    torch.compiler.reset()
+    module, h = make(name).eval(), hypergraph(0, 21, 17)
+    want = run(module, name, h)
+    compiled = torch.compile(module, fullgraph=True, dynamic=True, backend="eager")
+    torch.testing.assert_close(run(compiled, name, h), want)
+
+
 @pytest.mark.parametrize(
     ("name", "backend"), [("all-set-transformer", "aot_eager"), ("all-deep-sets", "inductor")]
 )

@@ -58,6 +58,7 @@ class HyperedgePredictor(Estimator):
 
     model: Any = "ehnn-mlp"
     dropout: float = 0.0
+    lr: float = 3e-3
     epochs: int = 200
     patience: int | None = 30
     validation_fraction: float = 0.1

@@ -15,7 +15,7 @@ from ehnn.tasks.hyperedges import Scored
 
 from .models import Given, Plan, find
 
-ENCODER = ("nodes", "all")
+ENCODER = ("nodes", "all", "nodes", "all")
 
 
 class OverlapScorer(nn.Module):

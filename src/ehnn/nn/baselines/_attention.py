@@ -24,24 +24,24 @@ from ehnn.ops.segment_sum import cpu_sum
 _BUDGET = 2**25
 """Numbers of pairs × heads, or of pairs × channels, that are held at once."""
 
+_SLOPE = 0.2
 
-def additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: Pairs, slope: float = 0.2) -> Tensor:
+
+def additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: Pairs) -> Tensor:
     """``x [num_cols, heads, c] → y [num_rows, heads, c]``; 0 for empty rows.
 
-    ``source [num_cols, heads]`` and ``target [num_rows, heads]`` are the logits' parts s and t; ``slope`` is
-    LeakyReLU's.
+    ``source [num_cols, heads]`` and ``target [num_rows, heads]`` are the logits' parts s and t; LeakyReLU has
+    the slope of the paper, 0.2.
     """
     if len(pairs) == 0 or x.numel() == 0:
         return x.new_zeros(pairs.num_rows, *x.shape[1:]) + sum(t[:0].sum() for t in (x, source, target))
-    return _Attention.apply(x, source, target, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index, slope)[0]
+    return _Attention.apply(x, source, target, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index)[0]
 
 
-def reference_additive_attention(
-    x: Tensor, source: Tensor, target: Tensor, pairs: Pairs, slope: float = 0.2
-) -> Tensor:
+def reference_additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: Pairs) -> Tensor:
     """Plain version with autograd: gathers pairs × heads × channels."""
     rows = pairs.rows
-    logits = leaky_relu(target[rows] + source[pairs.index], slope)
+    logits = leaky_relu(target[rows] + source[pairs.index], _SLOPE)
     top = torch.full_like(target, -torch.inf)
     top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(logits), logits.detach(), "amax").detach()
     weight = (logits - top.index_select(0, rows)).exp()
@@ -51,22 +51,29 @@ def reference_additive_attention(
 
 
 class _Attention(torch.autograd.Function):
-    """Inputs: x, source, target, ptr, index, t_ptr, t_index, slope; outputs: y, log-sum-exp of each row."""
+    """Inputs: x, source, target, ptr, index, t_ptr, t_index; outputs: y, log-sum-exp of each row."""
 
+    # Dynamo takes the first of a variable number of arguments for a context: all are named.
     @staticmethod
-    def forward(*args: Any) -> tuple[Tensor, Tensor]:
-        x, source, target, ptr, index, _, _, slope = args
-        return _forward(x, source, target, ptr, index, slope)
+    def forward(
+        x: Tensor,
+        source: Tensor,
+        target: Tensor,
+        ptr: Any,
+        index: Any,
+        t_ptr: Any,
+        t_index: Any,
+    ) -> tuple[Tensor, Tensor]:
+        return _forward(x, source, target, ptr, index)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        ctx.slope = inputs[7]
         ctx.mark_non_differentiable(output[1])
         ctx.save_for_backward(*inputs[:3], *output, *inputs[5:7])
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-        return *_AttentionBackward.apply(grad, *ctx.saved_tensors, ctx.slope), None, None, None, None, None
+        return *_AttentionBackward.apply(grad, *ctx.saved_tensors), None, None, None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[tuple[Tensor, ...], Any]:
@@ -75,11 +82,14 @@ class _Attention(torch.autograd.Function):
 
 
 class _AttentionBackward(torch.autograd.Function):
-    """Inputs: grad, x, source, target, y, lse, t_ptr, t_index, slope."""
+    """Inputs: grad, x, source, target, y, lse, t_ptr, t_index."""
 
     @staticmethod
-    def forward(*args: Any) -> tuple[Tensor, Tensor, Tensor]:
-        return _backward(*args)
+    def forward(
+        grad: Tensor, x: Tensor, source: Tensor, target: Tensor, y: Tensor, lse: Tensor, t_ptr: Any,
+        t_index: Any,
+    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+        return _backward(grad, x, source, target, y, lse, t_ptr, t_index)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -113,14 +123,13 @@ def _heads_at_once(heads: int, pairs: int) -> list[slice]:
     return [slice(i, min(i + size, heads)) for i in range(0, heads, size)]
 
 
-def _forward(
-    x: Tensor, source: Tensor, target: Tensor, ptr: Tensor, index: Tensor, slope: float
-) -> tuple[Tensor, Tensor]:
+@torch.library.custom_op("ehnn::additive_attention", mutates_args=())
+def _forward(x: Tensor, source: Tensor, target: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     rows = repeat(ptr.diff(), index.shape[0])
     y = x.new_empty(target.shape[0], *x.shape[1:])
     lse = torch.empty_like(target)
     for part in _heads_at_once(x.shape[1], index.shape[0]):
-        logits = leaky_relu(_rows(target, rows, part) + _rows(source, index, part), slope)
+        logits = leaky_relu(_rows(target, rows, part) + _rows(source, index, part), _SLOPE)
         top = torch.full_like(target[:, part], -torch.inf)
         top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(logits), logits, "amax")
         weight = logits.sub_(top.index_select(0, rows)).exp_()
@@ -130,6 +139,12 @@ def _forward(
     return y, lse
 
 
+@_forward.register_fake
+def _(x: Tensor, source: Tensor, target: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    return x.new_empty(target.shape[0], *x.shape[1:]), torch.empty_like(target)
+
+
+@torch.library.custom_op("ehnn::additive_attention_backward", mutates_args=())
 def _backward(
     grad: Tensor,
     x: Tensor,
@@ -139,7 +154,6 @@ def _backward(
     lse: Tensor,
     t_ptr: Tensor,
     t_index: Tensor,
-    slope: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of x, source and target, over the pairs in column order."""
     cols = repeat(t_ptr.diff(), t_index.shape[0])
@@ -148,13 +162,18 @@ def _backward(
     for part in _heads_at_once(x.shape[1], t_index.shape[0]):
         logits = _rows(target, t_index, part) + _rows(source, cols, part)
         positive = logits > 0
-        alpha = leaky_relu(logits, slope).sub_(_rows(lse, t_index, part)).exp_()
+        alpha = leaky_relu(logits, _SLOPE).sub_(_rows(lse, t_index, part)).exp_()
         dx[:, part] = _weighted_sums(grad[:, part], alpha, t_ptr, t_index)
         through = _inner_products(grad[:, part], x[:, part], t_index, cols).sub_(_rows(inner, t_index, part))
-        change = through.mul_(alpha).mul_(torch.where(positive, 1.0, slope))
+        change = through.mul_(alpha).mul_(torch.where(positive, 1.0, _SLOPE))
         ds[:, part] = torch.zeros_like(ds[:, part]).index_add_(0, cols, change)
         dt[:, part] = torch.zeros_like(dt[:, part]).index_add_(0, t_index, change)
     return dx, ds, dt
+
+
+@_backward.register_fake
+def _(grad: Tensor, x: Tensor, source: Tensor, target: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
+    return torch.empty_like(x), torch.empty_like(source), torch.empty_like(target)
 
 
 def _rows(t: Tensor, index: Tensor, part: slice) -> Tensor:
