@@ -27,7 +27,6 @@ PRECISIONS = {"float32": ("highest", False), "tf32": ("high", False), "bf16": ("
 VARIANTS: dict[str, dict[str, Any]] = {
     "eager": {"cuda_graph": False},
     "graph": {"cuda_graph": True},
-    "compiled+graph": {"cuda_graph": True, "compile": True},
 }
 RELEASE_MS = {"ehnn-mlp": 100.0, "ehnn-transformer": 450.0}
 """An epoch of the authors' release on an H200."""

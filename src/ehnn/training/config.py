@@ -24,7 +24,6 @@ class TrainConfig:
         evaluate_every: epochs between evaluations (the last epoch always is).
         checkpoint_every: epochs between checkpoints.
         amp: bfloat16 autocast in the forward pass.
-        compile: ``torch.compile`` the forward pass (one run only).
         cuda_graph: on a GPU, record the whole step (forward, loss, backward, clipping, optimiser) of each
             batch that comes back and replay it; the same numbers without the launches.
     """
@@ -39,7 +38,6 @@ class TrainConfig:
     evaluate_every: int = 1
     checkpoint_every: int = 25
     amp: bool = False
-    compile: bool = False
     cuda_graph: bool = True
 
     def __post_init__(self) -> None:

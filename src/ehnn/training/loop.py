@@ -114,7 +114,6 @@ class _Trainer:
         self.optimizer = kind(
             runs.parameters.values(), lr=lr, weight_decay=config.weight_decay, fused=True, capturable=on_gpu
         )
-        self.forward = torch.compile(runs.forward) if config.compile else runs.forward
         graphed = on_gpu and config.cuda_graph
         self._train_step = Replayed(self._step) if graphed else self._step
         self._predict = Replayed(torch.no_grad()(runs.forward)) if graphed else runs.forward
@@ -149,7 +148,7 @@ class _Trainer:
 
     def _step(self, h: Hypergraph) -> Tensor:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.amp):
-            logits = self.forward(h, step=self.step)
+            logits = self.result.runs.forward(h, step=self.step)
         losses = self.task.loss(logits.float() if self.config.amp else logits, h)
         self.optimizer.zero_grad(set_to_none=True)
         losses.sum().backward()
