@@ -176,6 +176,18 @@ def _sampler(optuna: Any, name: str, grid: Grid) -> Any:
 
 
 def _study(optuna: Any, name: str, path: Path, sampler: Any) -> Any:
+    """The study; opened again if another process is making the same file at this moment."""
+    from sqlalchemy.exc import SQLAlchemyError
+
+    for _ in range(20):
+        try:
+            return _open_study(optuna, name, path, sampler)
+        except SQLAlchemyError:
+            time.sleep(0.5)
+    return _open_study(optuna, name, path, sampler)
+
+
+def _open_study(optuna: Any, name: str, path: Path, sampler: Any) -> Any:
     path.parent.mkdir(parents=True, exist_ok=True)
     kind = optuna.storages.RDBStorage
     names = ("heartbeat_stale_trial_callback", "failed_trial_callback")  # since Optuna 4.9, and before
