@@ -106,8 +106,7 @@ class Plan:
         try:
             if not known.stacked:
                 options = self.all_options()
-                model = known.kind(d_in, d_out, width=self.width, dropout=self.dropout, **options)
-                return seeded_dropout(model)
+                return known.kind(d_in, d_out, width=self.width, dropout=self.dropout, **options)
             path = pairs_path(known.pairs)
             stack = self.stack(d_in, d_out, ("all", "nodes", *path[1:]) if edge_features else path)
             return WithSkip(stack, d_in, d_out, self.width, self.dropout) if skip else stack
@@ -198,12 +197,3 @@ def with_self_loops(h: Hypergraph) -> Hypergraph:
     return Hypergraph(
         found.incidence, x=h.x, node_batch=h.node_batch, edge_batch=edge_batch, num_members=h.num_members
     )
-
-
-def seeded_dropout(model: nn.Module) -> nn.Module:
-    """``model`` with dropout whose masks follow from the seed."""
-    for module in list(model.modules()):
-        for name, child in module.named_children():
-            if isinstance(child, nn.Dropout):
-                setattr(module, name, Dropout(child.p))
-    return model

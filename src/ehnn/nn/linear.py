@@ -103,8 +103,7 @@ class EHNNLinear(Layer):
         out = []
         for a, b in spans:
             rows = groups[triplets.ends[a] : triplets.ends[b]]
-            ptr = triplets.ptr if len(spans) == 1 else triplets.ptr[a : b + 1] - triplets.ptr[a]
-            part = (rows, triplets.values[a:b], ptr)
+            part = (rows, triplets.values[a:b], triplets.ptr[a : b + 1] - triplets.ptr[a])
             out.append(_recomputed(self._multiply, True, *part))
         return segment_sum(torch.cat(out), triplets.gather)
 
