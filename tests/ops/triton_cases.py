@@ -14,7 +14,15 @@ import torch
 
 from ehnn import Hypergraph
 from ehnn.hypergraph import pairs as pairs_module
-from ehnn.ops import reference_softmax_sum, segment_softmax_sum, segment_sum, use_backend
+from ehnn.ops import (
+    Mask,
+    reference_softmax_sum,
+    seeded_dropout,
+    segment_softmax_sum,
+    segment_sum,
+    shifted_relu,
+    use_backend,
+)
 from ehnn.ops.segment_sum import reference_sum
 
 np.seterr(all="ignore")  # masked lanes of a block compute on infinities
@@ -52,6 +60,37 @@ def compare(h: Hypergraph, dtype: torch.dtype, scale: float, tolerance: float) -
         check(f"{name} ({dtype}, logits × {scale})", got, want, tolerance * (1 + want.abs().max().item()))
 
 
+def compare_between_products(h: Hypergraph, dtype: torch.dtype, tolerance: float) -> None:
+    """`shifted_relu` and `seeded_dropout`: the same masks, outputs and gradients, runs alone or side by side."""
+    generator = torch.Generator().manual_seed(1)
+    orders = h.overlap("edges", "edges").source_orders
+    count, d = len(orders.values), 5
+    z64 = torch.randn(3, h.num_edges, d, generator=generator, dtype=torch.float64)
+    t64 = torch.randn(3, count, d, generator=generator, dtype=torch.float64)
+    w = torch.randn(3, h.num_edges, d, generator=generator, dtype=torch.float64)
+    seeds = torch.tensor([7, 2**40 + 1, 12345])
+    rows = torch.arange(h.num_edges).flip(0) + 100
+    for p, numbers in ((0.0, ()), (0.5, ()), (0.25, (rows, 1000))):
+
+        def act(z: torch.Tensor, table: torch.Tensor, seed: torch.Tensor) -> torch.Tensor:
+            mask = Mask(seed, p, *numbers)
+            y = shifted_relu(1 * z, table, orders.pairs, mask if p else None)
+            y = shifted_relu(1 * y, table[:1], None)
+            return seeded_dropout(y, mask) if p else y
+
+        results = []
+        for backend, kind in (("cpu", torch.float64), ("triton", dtype)):
+            with use_backend(backend):
+                z, table = (t.to(dtype).to(kind).requires_grad_() for t in (z64, t64))
+                alone = torch.stack([act(*each) for each in zip(z, table, seeds, strict=True)])
+                y = torch.vmap(act)(z, table, seeds)
+                check("side by side", y, alone, tolerance)
+                results.append([y.detach(), *torch.autograd.grad((y * w).sum(), (z, table))])
+        for name, want, got in zip(("y", "dz", "dtable"), *results, strict=True):
+            assert got.dtype == dtype
+            check(f"{name} of shifted_relu ({dtype}, p={p})", got, want, tolerance * 10)
+
+
 if __name__ == "__main__":
     short = Hypergraph.from_edges([[0, 1, 2], [1, 2, 3], [4], [], [0, 5]], num_nodes=7)
     long = Hypergraph.from_edges([list(range(11)), [3], [], list(range(4, 9)), [3, 10]], num_nodes=12)
@@ -60,6 +99,8 @@ if __name__ == "__main__":
             for scale in (1.0, 100.0):
                 compare(h, dtype, scale if dtype != torch.float16 else 1.0, tolerance)
     assert long.incidence.split is not None
+    for dtype, tolerance in ((torch.float64, 1e-6), (torch.float32, 2e-6), (torch.float16, 2e-2)):
+        compare_between_products(long, dtype, tolerance)
     with use_backend("triton"):  # NaN in a column reaches only the rows that hold it
         x = torch.randn(7, 3)
         x[6] = float("nan")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from ehnn.ops import Mask, seeded_dropout
+
 
 class Dropout(nn.Module):
     """Dropout that is either PyTorch's own or, once seeded, a pure function of its seed.
@@ -13,9 +15,19 @@ class Dropout(nn.Module):
     mask is then a hash of (seed, number of rows, element), the same on every device and whether runs
     are trained alone or side by side under ``torch.vmap``, and nothing has to be saved to resume.
 
+    Where ``x`` holds only some rows of a whole (on one of several ranks), ``rows`` names them, and each has
+    the mask that it would have in the whole.
+
     Args:
         p: probability of zero, in [0, 1).
+
+    Attributes:
+        rows: the number in the whole of each row of ``x``, and how many rows the whole has; None if ``x``
+            is the whole.
     """
+
+    seed: Tensor
+    rows: tuple[Tensor, int] | None = None
 
     def __init__(self, p: float = 0.0) -> None:
         super().__init__()
@@ -29,21 +41,14 @@ class Dropout(nn.Module):
         """Same shape as ``x``; identity when not training."""
         if not self.training or self.p == 0:
             return x
-        if not self.seeded:
-            return nn.functional.dropout(x, self.p)
-        seed: Tensor = self.seed  # type: ignore[assignment]
-        keep = _uniform(seed + 0x9E3779B9 * x.shape[0], x.shape) >= self.p
-        return torch.where(keep, x / (1 - self.p), 0)
+        mask = self.mask
+        return nn.functional.dropout(x, self.p) if mask is None else seeded_dropout(x, mask)
+
+    @property
+    def mask(self) -> Mask | None:
+        """The mask of this step; None if there is none, or PyTorch draws it."""
+        active = self.seeded and self.training and self.p
+        return Mask(self.seed, self.p, *(self.rows or ())) if active else None
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
-
-
-def _uniform(seed: Tensor, shape: torch.Size) -> Tensor:
-    """Numbers in [0, 1) from a 32-bit integer hash (two multiply-xorshift rounds) of seed + position."""
-    value = torch.arange(shape.numel(), device=seed.device).reshape(shape) * 0x85EBCA6B + seed
-    for factor in (0x7FEB352D, 0x846CA68B):
-        value = value & 0xFFFFFFFF
-        value = ((value ^ (value >> 16)) * factor) & 0xFFFFFFFF
-    value = value ^ (value >> 15)
-    return value.to(torch.float32) * 2.0**-32

@@ -69,14 +69,17 @@ class EHNNMLP(Layer):
         self.check(x, overlap)
         x = self.phi1(x, overlap.source_orders)
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
-        local = self.scale * reduce(x, overlap.local)
+        local = self._scaled(reduce(x, overlap.local))
         if self.global_interaction:
-            total = self.scale * pool(x, overlap, self.aggregation)
+            total = self._scaled(pool(x, overlap, self.aggregation))
             y = to_targets_with_pool(self.phi2(torch.cat([local, total]), overlap.sizes_and_pool), overlap)
         else:
             y = to_targets(self.phi2(local, overlap.sizes), overlap)
         y = self.phi3(y, overlap.target_orders)
         return y if self.bias is None else y + self.bias(overlap.target_orders)
+
+    def _scaled(self, x: Tensor) -> Tensor:
+        return x if self.scale == 1 else self.scale * x
 
     def extra_repr(self) -> str:
         return (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ehnn.ops import spread
+from ehnn.hypergraph import Pairs
+from ehnn.ops import shifted_relu, spread
 from ehnn.overlap import Orders
 
 from .dropout import Dropout
@@ -45,25 +47,36 @@ class Phi(nn.Module):
 
     def forward(self, x: Tensor, orders: Orders) -> Tensor:
         """``[rows, d_in] → [rows, d_out]``."""
-        chunked = by_chunks(lambda x, index: self._rows(x, self._read(orders, index)), x, orders.index)
-        return chunked if chunked is not None else self._rows(x, self._read(orders))
+        table, dropout = self._table(orders), self.dropouts[0]
 
-    def _rows(self, x: Tensor, shift: Tensor) -> Tensor:
-        """φ of rows whose first layer is shifted by ``shift`` (``[d_out]`` or ``[rows, d_out]``)."""
-        hidden = F.linear(self.norm(x), self.first.weight[:, : x.shape[1]]) + shift
-        hidden = self.second(self.dropouts[0](hidden.relu_()))
-        hidden = self.third(self.dropouts[1](hidden.relu_()))
-        return hidden.add_(self.skip(x))  # in place: fresh memory costs more than the sum
+        def some_rows(x: Tensor, index: Tensor) -> Tensor:
+            return self._rows(x, lambda z: dropout((z + F.embedding(index, table)).relu_()))
 
-    def _read(self, orders: Orders, index: Tensor | None = None) -> Tensor:
-        """What the first layer adds for the order of each row (of the rows ``index``)."""
+        chunked = by_chunks(some_rows, x, orders.index)
+        return (
+            chunked if chunked is not None else self._rows(x, lambda z: _act(z, table, orders.pairs, dropout))
+        )
+
+    def _rows(self, x: Tensor, act: Callable[[Tensor], Tensor]) -> Tensor:
+        """φ of rows; ``act`` shifts the first layer by the order of each."""
+        hidden = act(F.linear(self.norm(x), self.first.weight[:, : x.shape[1]]))
+        hidden = F.linear(hidden, self.second.weight)
+        hidden = _act(hidden, self.second.bias.unsqueeze(0), None, self.dropouts[1])
+        return self.third(hidden).add_(self.skip(x))  # in place: fresh memory costs more than the sum
+
+    def _table(self, orders: Orders) -> Tensor:
+        """``[distinct, d_out]``: what the first layer adds for each distinct order (one row without orders)."""
         weight, bias = self.first.weight, self.first.bias
         if self.encoding.dim == 0:
-            return bias
-        table = F.linear(self.encoding.of(orders, weight.dtype), weight[:, -self.encoding.dim :], bias)
-        if index is None or table.shape[0] == 1:
-            return spread(table, orders.pairs) if table.shape[0] != 1 else table
-        return F.embedding(index, table)
+            return bias.unsqueeze(0)
+        return F.linear(self.encoding.of(orders, weight.dtype), weight[:, -self.encoding.dim :], bias)
+
+
+def _act(z: Tensor, table: Tensor, pairs: Pairs | None, dropout: Dropout) -> Tensor:
+    """Shift, ReLU and dropout, in one pass where the mask has a seed."""
+    mask = dropout.mask
+    y = shifted_relu(z, table, pairs, mask)
+    return dropout(y) if mask is None else y
 
 
 class OrderBias(nn.Module):

@@ -129,10 +129,7 @@ class EHNNTransformer(Layer):
         """``[num_members, d_out]``: attention over all sources of a member."""
         if self.attention == "sigmoid":
             return pool(_gated(value, logits).flatten(1), overlap, "sum")
-        if overlap.pool is None:
-            weights = logits.softmax(0).to(value.dtype)
-            return torch.einsum("sh,shc->hc", weights, value).reshape(1, self.d_out)
-        return segment_softmax_sum(value, logits.to(value.dtype), overlap.pool).flatten(1)
+        return segment_softmax_sum(value, logits.to(value.dtype), overlap.everything).flatten(1)
 
     def extra_repr(self) -> str:
         return f"{self.d_in}, {self.d_out}, heads={self.heads}, global={self.global_interaction}"

@@ -1,16 +1,21 @@
 """Sums over pointers, without parameters: each has a plain reference beside its fast versions."""
 
 from .backend import use_backend
+from .dropout import Mask, seeded_dropout
 from .grouped_matmul import grouped_matmul
 from .segment_sum import segment_mean, segment_sum, spread
+from .shifted_relu import shifted_relu
 from .softmax_sum import reference_softmax_sum, segment_softmax_sum
 
 __all__ = [
+    "Mask",
     "grouped_matmul",
     "reference_softmax_sum",
     "segment_mean",
     "segment_softmax_sum",
+    "seeded_dropout",
     "segment_sum",
+    "shifted_relu",
     "spread",
     "use_backend",
 ]

@@ -18,8 +18,13 @@ from ehnn.hypergraph import Pairs
 from .backend import apply, backend_of
 
 
-def segment_sum(x: Tensor, pairs: Pairs) -> Tensor:
+def segment_sum(
+    x: Tensor, pairs: Pairs, of_rows: Tensor | None = None, of_cols: Tensor | None = None
+) -> Tensor:
     """``[num_cols, …] → [num_rows, …]``: the sum of ``x`` over the columns of each row; 0 for empty rows.
+
+    Constant factors ``of_rows [num_rows]`` and ``of_cols [num_cols]``, if given, scale the rows of the result and
+    of ``x`` (diag(of_rows) A diag(of_cols) x), without a pass of their own on a GPU. They get no gradient.
 
     >>> from ehnn import Hypergraph
     >>> h = Hypergraph.from_edges([[0, 1], [1, 2]])
@@ -29,14 +34,19 @@ def segment_sum(x: Tensor, pairs: Pairs) -> Tensor:
     if x.shape[0] != pairs.num_cols:
         raise ValueError(f"x must have {pairs.num_cols} rows, one per column of the pairs, got {x.shape[0]}")
     if hasattr(pairs, "reduce_sum"):  # a pattern that knows its own sum: spread over ranks, or sampled
-        return pairs.reduce_sum(x)
+        return scaled(pairs.reduce_sum(scaled(x, of_cols)), of_rows)
     flat = x.flatten(1) if x.dim() > 1 else x.unsqueeze(1)
     if flat.shape[1] == 0 or len(pairs) == 0:
         # An empty slice keeps the gradient connected; 0 · x would spread a NaN of x.
         y = x.new_zeros(pairs.num_rows, flat.shape[1]) + flat[:0].sum()
     else:
-        y = apply(_SegmentSum, flat, *structure(pairs, flat))
+        y = apply(_SegmentSum, flat, *structure(pairs, flat), of_rows, of_cols)
     return y.reshape(y.shape[0], *x.shape[1:])
+
+
+def scaled(x: Tensor, factors: Tensor | None) -> Tensor:
+    """``x [rows, …]`` with row i multiplied by ``factors[i]``."""
+    return x if factors is None else x * factors.to(x.dtype).reshape(-1, *[1] * (x.dim() - 1))
 
 
 def structure(pairs: Pairs, x: Tensor) -> tuple[Tensor | None, ...]:
@@ -48,8 +58,7 @@ def structure(pairs: Pairs, x: Tensor) -> tuple[Tensor | None, ...]:
 
 def segment_mean(x: Tensor, pairs: Pairs) -> Tensor:
     """``[num_cols, …] → [num_rows, …]``: the mean of ``x`` over the columns of each row; 0 for empty rows."""
-    share = pairs.inverse_lengths.to(x.dtype)
-    return segment_sum(x, pairs) * share.reshape(-1, *[1] * (x.dim() - 1))
+    return segment_sum(x, pairs, of_rows=pairs.inverse_lengths)
 
 
 def spread(table: Tensor, pairs: Pairs) -> Tensor:
@@ -65,9 +74,10 @@ class _SegmentSum(torch.autograd.Function):
     # Dynamo takes the first of a variable number of arguments for a context: all are named.
     @staticmethod
     def forward(
-        x: Tensor, ptr: Any, index: Any, chunk_ptr: Any, row_ptr: Any, t0: Any, t1: Any, t2: Any, t3: Any
-    ) -> Tensor:
-        return run_sum(x.contiguous(), ptr, index, chunk_ptr, row_ptr)
+        x: Tensor, ptr: Any, index: Any, chunk_ptr: Any, row_ptr: Any, t0: Any, t1: Any, t2: Any, t3: Any,
+        of_rows: Any, of_cols: Any,
+    ) -> Tensor:  # fmt: skip
+        return run_sum(x.contiguous(), ptr, index, chunk_ptr, row_ptr, of_rows, of_cols)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -76,8 +86,8 @@ class _SegmentSum(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         saved = ctx.saved_tensors  # once: a checkpoint hands them out a single time
-        rows, columns = saved[:4], saved[4:]
-        return apply(_SegmentSum, grad, *columns, *rows), *[None] * 8
+        rows, columns, (of_rows, of_cols) = saved[:4], saved[4:8], saved[8:]
+        return apply(_SegmentSum, grad, *columns, *rows, of_cols, of_rows), *[None] * 10
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], x: Tensor, *structure: Tensor) -> tuple[Tensor, int]:
@@ -90,23 +100,26 @@ class _SegmentSum(torch.autograd.Function):
 
 
 def run_sum(
-    x: Tensor, ptr: Tensor, index: Tensor, chunk_ptr: Tensor | None = None, row_ptr: Tensor | None = None
-) -> Tensor:
+    x: Tensor, ptr: Tensor, index: Tensor, chunk_ptr: Tensor | None = None, row_ptr: Tensor | None = None,
+    of_rows: Tensor | None = None, of_cols: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """``[cols, d] → [rows, d]`` on the chosen backend; not differentiable."""
     backend = backend_of(x)
     if backend == "triton":
-        return _triton_sum(x, ptr, index, chunk_ptr, row_ptr)
-    return cpu_sum(x, ptr, index) if backend == "cpu" else reference_sum(x, ptr, index)
+        return _triton_sum(x, ptr, index, chunk_ptr, row_ptr, of_rows, of_cols)
+    y = (cpu_sum if backend == "cpu" else reference_sum)(scaled(x, of_cols), ptr, index)
+    return y if of_rows is None else y.mul_(of_rows.to(y.dtype).unsqueeze(1))
 
 
 @torch.library.custom_op("ehnn::segment_sum", mutates_args=())
 def _triton_sum(
-    x: Tensor, ptr: Tensor, index: Tensor, chunk_ptr: Tensor | None, row_ptr: Tensor | None
-) -> Tensor:
+    x: Tensor, ptr: Tensor, index: Tensor, chunk_ptr: Tensor | None, row_ptr: Tensor | None,
+    of_rows: Tensor | None, of_cols: Tensor | None,
+) -> Tensor:  # fmt: skip
     from .triton_kernels import segment_sum
 
     split = None if chunk_ptr is None or row_ptr is None else (chunk_ptr, row_ptr)
-    return segment_sum(x, ptr, index, split)
+    return segment_sum(x, ptr, index, split, of_rows, of_cols)
 
 
 @_triton_sum.register_fake

@@ -87,6 +87,13 @@ class Overlap:
         return tuple(self.target_orders.values.tolist())
 
     @kept_property
+    def everything(self) -> Pairs:
+        """``Pairs`` of batch members × sources: `pool`, or one row with all sources."""
+        if self.pool is not None:
+            return self.pool
+        return Orders.constant(0, self.num_sources, self.source_batch.device).pairs.transpose()
+
+    @kept_property
     def sizes_and_pool(self) -> Orders:
         """𝓘 of each group, then 𝓘 = 0 for each batch member: the rows that φ₂ sees."""
         pool = self.sizes.values.new_zeros(self.num_members)
@@ -112,7 +119,7 @@ class Overlap:
 
     def prepare(self) -> Overlap:
         """This relation with all its lazy views made, as a compiled layer or a CUDA graph needs them."""
-        for view in ("merged", "slots", "triplets", "sizes_and_pool"):
+        for view in ("everything", "merged", "slots", "triplets", "sizes_and_pool"):
             getattr(self, view)
         for view in ("distinct_source_orders", "distinct_target_orders"):
             getattr(self, view)
