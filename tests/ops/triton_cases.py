@@ -61,7 +61,7 @@ def compare(h: Hypergraph, dtype: torch.dtype, scale: float, tolerance: float) -
 
 
 def compare_between_products(h: Hypergraph, dtype: torch.dtype, tolerance: float) -> None:
-    """`shifted_relu` and `seeded_dropout`: the same masks, outputs and gradients, runs alone or side by side."""
+    """`shifted_relu` and `seeded_dropout`: masks, outputs and gradients, of runs alone and side by side."""
     generator = torch.Generator().manual_seed(1)
     orders = h.overlap("edges", "edges").source_orders
     count, d = len(orders.values), 5
@@ -72,7 +72,7 @@ def compare_between_products(h: Hypergraph, dtype: torch.dtype, tolerance: float
     rows = torch.arange(h.num_edges).flip(0) + 100
     for p, numbers in ((0.0, ()), (0.5, ()), (0.25, (rows, 1000))):
 
-        def act(z: torch.Tensor, table: torch.Tensor, seed: torch.Tensor) -> torch.Tensor:
+        def act(z, table, seed, p=p, numbers=numbers):
             mask = Mask(seed, p, *numbers)
             y = shifted_relu(1 * z, table, orders.pairs, mask if p else None)
             y = shifted_relu(1 * y, table[:1], None)

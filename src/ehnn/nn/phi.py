@@ -42,12 +42,12 @@ class Phi(nn.Module):
         self.first = nn.Linear(d_in + encoding.dim, d_out)
         self.second = nn.Linear(d_out, d_out)
         self.third = nn.Linear(d_out, d_out)
-        self.dropouts = nn.ModuleList([Dropout(dropout), Dropout(dropout)])
+        self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         self.skip = nn.Linear(d_in, d_out, bias=False) if d_in != d_out else nn.Identity()
 
     def forward(self, x: Tensor, orders: Orders) -> Tensor:
         """``[rows, d_in] → [rows, d_out]``."""
-        table, dropout = self._table(orders), self.dropouts[0]
+        table, dropout = self._table(orders), self.dropout1
 
         def some_rows(x: Tensor, index: Tensor) -> Tensor:
             return self._rows(x, lambda z: dropout((z + F.embedding(index, table)).relu_()))
@@ -61,11 +61,11 @@ class Phi(nn.Module):
         """φ of rows; ``act`` shifts the first layer by the order of each."""
         hidden = act(F.linear(self.norm(x), self.first.weight[:, : x.shape[1]]))
         hidden = F.linear(hidden, self.second.weight)
-        hidden = _act(hidden, self.second.bias.unsqueeze(0), None, self.dropouts[1])
+        hidden = _act(hidden, self.second.bias.unsqueeze(0), None, self.dropout2)
         return self.third(hidden).add_(self.skip(x))  # in place: fresh memory costs more than the sum
 
     def _table(self, orders: Orders) -> Tensor:
-        """``[distinct, d_out]``: what the first layer adds for each distinct order (one row without orders)."""
+        """``[distinct, d_out]``: what the first layer adds for each order (one row without encoding)."""
         weight, bias = self.first.weight, self.first.bias
         if self.encoding.dim == 0:
             return bias.unsqueeze(0)

@@ -23,8 +23,8 @@ def segment_sum(
 ) -> Tensor:
     """``[num_cols, …] → [num_rows, …]``: the sum of ``x`` over the columns of each row; 0 for empty rows.
 
-    Constant factors ``of_rows [num_rows]`` and ``of_cols [num_cols]``, if given, scale the rows of the result and
-    of ``x`` (diag(of_rows) A diag(of_cols) x), without a pass of their own on a GPU. They get no gradient.
+    Constant factors ``of_rows [num_rows]`` and ``of_cols [num_cols]`` scale the rows of the result and of
+    ``x``, diag(of_rows) A diag(of_cols) x, on a GPU without a pass of their own. They get no gradient.
 
     >>> from ehnn import Hypergraph
     >>> h = Hypergraph.from_edges([[0, 1], [1, 2]])

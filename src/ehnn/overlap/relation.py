@@ -91,7 +91,7 @@ class Overlap:
         """``Pairs`` of batch members × sources: `pool`, or one row with all sources."""
         if self.pool is not None:
             return self.pool
-        return Orders.constant(0, self.num_sources, self.source_batch.device).pairs.transpose()
+        return selection(self.source_batch.new_zeros(self.num_sources), 1).transpose()
 
     @kept_property
     def sizes_and_pool(self) -> Orders:
