@@ -16,6 +16,9 @@ from ehnn import Hypergraph
 from ehnn.hypergraph import pairs as pairs_module
 from ehnn.ops import (
     Mask,
+    join,
+    layer_norm,
+    norm_and_skip,
     reference_softmax_sum,
     seeded_dropout,
     segment_softmax_sum,
@@ -76,6 +79,9 @@ def compare_between_products(h: Hypergraph, dtype: torch.dtype, tolerance: float
             mask = Mask(seed, p, *numbers)
             y = shifted_relu(1 * z, table, orders.pairs, mask if p else None)
             y = shifted_relu(1 * y, table[:1], None)
+            y = join(1 * y, z, table, orders.pairs)
+            y, skip = norm_and_skip(join(1 * y, z, table[:1], None), table[0], table[-1])
+            y = layer_norm(y + 0.5 * skip, table[-1], table[0])
             return seeded_dropout(y, mask) if p else y
 
         results = []

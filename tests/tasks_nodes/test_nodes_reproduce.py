@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from ehnn import Hypergraph
-from ehnn.reproduce import nodes
+from ehnn.reproduce import nodes, nodes_memory, nodes_runs, nodes_table
 from ehnn.reproduce.nodes_config import MODELS, Settings
 from ehnn.results import read_rows, write_rows
 
@@ -34,8 +34,8 @@ def test_finished_runs_are_not_trained_again(h, tmp_path, monkeypatch):
     options = {"epochs": 3, "h": h, "settings": SMALL, "directory": tmp_path, "quiet": True}
     first = nodes.run("zoo", "ehnn-mlp", runs=3, group=2, **options)
     trained = []
-    fit = nodes.fit
-    monkeypatch.setattr(nodes, "fit", lambda *a, **k: trained.append(list(a[2])) or fit(*a, **k))
+    fit = nodes_runs.fit
+    monkeypatch.setattr(nodes_runs, "fit", lambda *a, **k: trained.append(list(a[2])) or fit(*a, **k))
     assert nodes.run("zoo", "ehnn-mlp", runs=3, group=1, **options) == first
     more = nodes.run("zoo", "ehnn-mlp", runs=5, **options)
     assert trained == [[3, 4]]
@@ -49,7 +49,7 @@ def test_interrupted_runs_go_on_from_their_checkpoint(h, tmp_path, monkeypatch):
     options = {"runs": 2, "epochs": 6, "h": h, "settings": SMALL, "quiet": True}
     whole = nodes.run("zoo", "ehnn-mlp", **options)
     monkeypatch.setattr(Settings, "train_config", _checkpoint_each(Settings.train_config))
-    evaluate, seen = nodes.NodeClassification.evaluate, []
+    evaluate, seen = nodes_runs.NodeClassification.evaluate, []
 
     def stop(self, predict):
         seen.append(1)
@@ -58,7 +58,7 @@ def test_interrupted_runs_go_on_from_their_checkpoint(h, tmp_path, monkeypatch):
         return evaluate(self, predict)
 
     with monkeypatch.context() as m:
-        m.setattr(nodes.NodeClassification, "evaluate", stop)
+        m.setattr(nodes_runs.NodeClassification, "evaluate", stop)
         with pytest.raises(KeyboardInterrupt):
             nodes.run("zoo", "ehnn-mlp", directory=tmp_path, **options)
     again = nodes.run("zoo", "ehnn-mlp", directory=tmp_path, **options)
@@ -74,7 +74,7 @@ def _checkpoint_each(make):
 
 
 def test_out_of_memory_halves_the_group(h, monkeypatch):
-    sizes, fit = [], nodes.fit
+    sizes, fit = [], nodes_runs.fit
 
     def too_big(make, task, seeds, *args, **options):
         sizes.append(len(seeds))
@@ -82,16 +82,16 @@ def test_out_of_memory_halves_the_group(h, monkeypatch):
             raise torch.OutOfMemoryError("no memory")
         return fit(make, task, seeds, *args, **options)
 
-    monkeypatch.setattr(nodes, "fit", too_big)
+    monkeypatch.setattr(nodes_runs, "fit", too_big)
     outcome = nodes.run("zoo", "ehnn-mlp", runs=5, epochs=1, h=h, settings=SMALL, quiet=True)
     assert sizes == [5, 3, 2, 2, 1]
     assert [r["seed"] for r in outcome.records] == list(range(5))
 
 
 def test_default_group_follows_nodes_and_width(h, monkeypatch):
-    monkeypatch.setattr(nodes, "_budget", lambda device: 55 * 46 * 4 * 64 * 7.5)
-    assert nodes.default_group(h, "ehnn-mlp", Settings(64), "cpu") == 7
-    assert nodes.default_group(h, "ehnn-mlp", Settings(512), "cpu") == 1
+    monkeypatch.setattr(nodes_memory, "_budget", lambda device: 55 * 46 * 4 * 64 * 7.5)
+    assert nodes_memory.default_group(h, "ehnn-mlp", Settings(64), "cpu") == 7
+    assert nodes_memory.default_group(h, "ehnn-mlp", Settings(512), "cpu") == 1
 
 
 def test_self_loops():
@@ -102,24 +102,24 @@ def test_self_loops():
     assert nodes.with_self_loops(looped).num_edges == 6
 
 
-def outcome(model: str, dataset: str, tests: list[float]) -> nodes.Outcome:
+def outcome(model: str, dataset: str, tests: list[float]) -> nodes_runs.Outcome:
     records = [
         {"seed": i, "valid": t, "test": t, "epoch": 1, "seconds": 2.0, "peak_mb": None}
         for i, t in enumerate(tests)
     ]
-    return nodes.Outcome(dataset, model, tuple(records))
+    return nodes_runs.Outcome(dataset, model, tuple(records))
 
 
 def test_rows_table_and_plot(tmp_path):
     pytest.importorskip("matplotlib")
-    found = nodes.rows(outcome("ehnn-mlp", "zoo", [90.0, 94.0]), "test")
+    found = nodes_table.rows(outcome("ehnn-mlp", "zoo", [90.0, 94.0]), "test")
     assert [(r["metric"], r["selection"], r["mean"], r["std"]) for r in found] == [
         ("accuracy", "validation", 92.0, 2.0),
         ("seconds_per_run", "none", 2.0, 0.0),
     ]
     assert (found[0]["paper"], found[0]["runs"], found[1]["paper"]) == (91.15, 2, None)
-    found += nodes.rows(outcome("mlp", "zoo", [95.0]), "test")
-    found += nodes.rank_rows(found, "test")
+    found += nodes_table.rows(outcome("mlp", "zoo", [95.0]), "test")
+    found += nodes_table.rank_rows(found, "test")
     write_rows("nodes", found, tmp_path)
     table = read_rows("nodes", tmp_path)
     ranks = {r["model"]: (r["mean"], r["paper"]) for r in table if r["metric"] == "rank"}

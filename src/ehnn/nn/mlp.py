@@ -75,8 +75,8 @@ class EHNNMLP(Layer):
             y = to_targets_with_pool(self.phi2(torch.cat([local, total]), overlap.sizes_and_pool), overlap)
         else:
             y = to_targets(self.phi2(local, overlap.sizes), overlap)
-        y = self.phi3(y, overlap.target_orders)
-        return y if self.bias is None else y + self.bias(overlap.target_orders)
+        bias = None if self.bias is None else self.bias(overlap.target_orders)
+        return self.phi3(y, overlap.target_orders, bias)
 
     def _scaled(self, x: Tensor) -> Tensor:
         return x if self.scale == 1 else self.scale * x

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
+from typing import TypeAlias
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Pairs
-from ehnn.ops import shifted_relu, spread
+from ehnn.ops import join, shifted_relu, spread
 from ehnn.overlap import Orders
 
 from .dropout import Dropout
 from .memory import by_chunks
+from .norm import LayerNorm
 from .order import OrderEncoding
+
+Plus: TypeAlias = tuple[Tensor, Pairs]
+"""A table and rows × rows of the table, one each: what is added to each row."""
 
 
 class Phi(nn.Module):
@@ -38,31 +43,35 @@ class Phi(nn.Module):
     ) -> None:
         super().__init__()
         self.encoding = deepcopy(encoding)  # torch.func does not restore a module with several parents
-        self.norm = nn.LayerNorm(d_in) if norm else nn.Identity()
+        self.norm = LayerNorm(d_in) if norm else None
         self.first = nn.Linear(d_in + encoding.dim, d_out)
         self.second = nn.Linear(d_out, d_out)
         self.third = nn.Linear(d_out, d_out)
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         self.skip = nn.Linear(d_in, d_out, bias=False) if d_in != d_out else nn.Identity()
 
-    def forward(self, x: Tensor, orders: Orders) -> Tensor:
-        """``[rows, d_in] → [rows, d_out]``."""
+    def forward(self, x: Tensor, orders: Orders, plus: Plus | None = None) -> Tensor:
+        """``[rows, d_in] → [rows, d_out]``; ``plus`` is added to the rows (in the same pass as the skip)."""
         table, dropout = self._table(orders), self.dropout1
 
         def some_rows(x: Tensor, index: Tensor) -> Tensor:
-            return self._rows(x, lambda z: dropout((z + F.embedding(index, table)).relu_()))
+            return self._rows(x, lambda z: dropout((z + F.embedding(index, table)).relu_()), None)
 
         chunked = by_chunks(some_rows, x, orders.index)
-        return (
-            chunked if chunked is not None else self._rows(x, lambda z: _act(z, table, orders.pairs, dropout))
-        )
+        if chunked is not None:
+            return chunked if plus is None else chunked + spread(*plus)
+        return self._rows(x, lambda z: act(z, table, orders.pairs, dropout), plus)
 
-    def _rows(self, x: Tensor, act: Callable[[Tensor], Tensor]) -> Tensor:
-        """φ of rows; ``act`` shifts the first layer by the order of each."""
-        hidden = act(F.linear(self.norm(x), self.first.weight[:, : x.shape[1]]))
+    def _rows(self, x: Tensor, first: Callable[[Tensor], Tensor], plus: Plus | None) -> Tensor:
+        """φ of rows; ``first`` shifts the first layer by the order of each."""
+        normed, x = (x, x) if self.norm is None else self.norm.beside(x)
+        hidden = first(F.linear(normed, self.first.weight[:, : x.shape[1]]))
         hidden = F.linear(hidden, self.second.weight)
-        hidden = _act(hidden, self.second.bias.unsqueeze(0), None, self.dropout2)
-        return self.third(hidden).add_(self.skip(x))  # in place: fresh memory costs more than the sum
+        hidden = act(hidden, self.second.bias.unsqueeze(0), None, self.dropout2)
+        table, pairs = plus or (None, None)
+        bias = self.third.bias.unsqueeze(0)
+        table = bias if table is None else table + bias
+        return join(F.linear(hidden, self.third.weight), self.skip(x), table, pairs)
 
     def _table(self, orders: Orders) -> Tensor:
         """``[distinct, d_out]``: what the first layer adds for each order (one row without encoding)."""
@@ -72,7 +81,7 @@ class Phi(nn.Module):
         return F.linear(self.encoding.of(orders, weight.dtype), weight[:, -self.encoding.dim :], bias)
 
 
-def _act(z: Tensor, table: Tensor, pairs: Pairs | None, dropout: Dropout) -> Tensor:
+def act(z: Tensor, table: Tensor, pairs: Pairs | None, dropout: Dropout) -> Tensor:
     """Shift, ReLU and dropout, in one pass where the mask has a seed."""
     mask = dropout.mask
     y = shifted_relu(z, table, pairs, mask)
@@ -87,6 +96,6 @@ class OrderBias(nn.Module):
         self.encoding = deepcopy(encoding)
         self.net = nn.Sequential(nn.Linear(encoding.dim, d_out), nn.ReLU(), nn.Linear(d_out, d_out))
 
-    def forward(self, orders: Orders) -> Tensor:
-        """``[rows, d_out]``."""
-        return spread(self.net(self.encoding.of(orders, next(self.net.parameters()).dtype)), orders.pairs)
+    def forward(self, orders: Orders) -> Plus:
+        """A row for each distinct order, and the order of each row."""
+        return self.net(self.encoding.of(orders, next(self.net.parameters()).dtype)), orders.pairs

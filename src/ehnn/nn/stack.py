@@ -11,6 +11,7 @@ from ehnn.hypergraph import Hypergraph
 
 from .dropout import Dropout
 from .layer import Layer
+from .norm import LayerNorm
 
 
 class Stack(nn.Module):
@@ -26,9 +27,10 @@ class Stack(nn.Module):
             ``partial(EHNNTransformer, heads=8)``.
         width: channels between the layers.
         path: the families, one more than there are layers.
-        dropout: between layers and before the classifier.
+        dropout: on the output of each layer.
         residual: add to the output of a layer its input on the rows that both ends share: all of them for
-            the same family, the nodes between ``"nodes"`` and ``"all"``.
+            the same family, the nodes between ``"nodes"`` and ``"all"``. Dropout is on what the layer adds
+            and not on what is kept: 0.5 on both would leave 1/16 of a node's own channels after four layers.
         classifier: hidden widths of the classifier.
         norm: LayerNorm before the classifier.
         activation: ReLU after each layer, for layers that are linear.
@@ -58,15 +60,15 @@ class Stack(nn.Module):
         self.embed = nn.Linear(d_in, width)
         self.layers = nn.ModuleList([layer(width, width) for _ in self.path[1:]])
         self.dropouts = nn.ModuleList([Dropout(dropout) for _ in self.layers])
-        self.norm = nn.LayerNorm(width) if norm else nn.Identity()
+        self.norm = LayerNorm(width) if norm else nn.Identity()
         self.classifier = _mlp([width, *classifier, d_out], dropout)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """Logits; ``x`` stands in for the features of the first family of the path."""
         x = self.embed(h.features(self.path[0]) if x is None else x)
         for layer, dropout, ends in zip(self.layers, self.dropouts, pairwise(self.path), strict=True):
-            y = self.activation(layer(x, h.overlap(*ends)))
-            x = dropout(_with_shared_rows(y, x, *ends) if self.residual else y)
+            y = dropout(self.activation(layer(x, h.overlap(*ends))))
+            x = _with_shared_rows(y, x, *ends) if self.residual else y
         return self.classifier(self.norm(x))
 
 

@@ -8,13 +8,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ehnn.ops import segment_softmax_sum, segment_sum
+from ehnn.ops import join, segment_softmax_sum, segment_sum
 from ehnn.overlap import Orders, Overlap
 
 from .dropout import Dropout
 from .layer import Layer, check_choice, pool, to_targets, to_targets_with_pool
+from .norm import LayerNorm
 from .order import OrderEncoding
-from .phi import OrderBias, Phi
+from .phi import OrderBias, Phi, act
 
 ATTENTIONS = ("softmax", "sigmoid")
 
@@ -88,10 +89,8 @@ class EHNNTransformer(Layer):
             y = to_targets_with_pool(self.phi2(y, overlap.sizes_and_pool), overlap)
         else:
             y = to_targets(self.phi2(y, overlap.sizes), overlap)
-        y = self.phi3(y, overlap.target_orders)
-        if self.bias is not None:
-            y = y + self.bias(overlap.target_orders)
-        return self.feed_forward(y)
+        bias = None if self.bias is None else self.bias(overlap.target_orders)
+        return self.feed_forward(self.phi3(y, overlap.target_orders, bias))
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[0], self.heads, self.d_out // self.heads)
@@ -169,10 +168,13 @@ class FeedForward(nn.Module):
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
-        self.net = nn.Sequential(
-            nn.LayerNorm(width), nn.Linear(width, width), nn.ReLU(), Dropout(dropout), nn.Linear(width, width)
-        )
+        self.norm = LayerNorm(width)
+        self.first, self.second = nn.Linear(width, width), nn.Linear(width, width)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """``[rows, width] → [rows, width]``."""
-        return x + self.net(x)
+        normed, x = self.norm.beside(x)
+        hidden = F.linear(normed, self.first.weight)
+        hidden = act(hidden, self.first.bias.unsqueeze(0), None, self.dropout)
+        return join(F.linear(hidden, self.second.weight), x, self.second.bias.unsqueeze(0), None)

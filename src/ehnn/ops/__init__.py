@@ -3,6 +3,8 @@
 from .backend import use_backend
 from .dropout import Mask, seeded_dropout
 from .grouped_matmul import grouped_matmul
+from .join import join
+from .layer_norm import layer_norm, norm_and_skip
 from .segment_sum import segment_mean, segment_sum, spread
 from .shifted_relu import shifted_relu
 from .softmax_sum import reference_softmax_sum, segment_softmax_sum
@@ -10,6 +12,9 @@ from .softmax_sum import reference_softmax_sum, segment_softmax_sum
 __all__ = [
     "Mask",
     "grouped_matmul",
+    "join",
+    "layer_norm",
+    "norm_and_skip",
     "reference_softmax_sum",
     "seeded_dropout",
     "segment_mean",

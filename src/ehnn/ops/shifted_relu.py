@@ -8,6 +8,7 @@ set to zero is zero in y.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -56,8 +57,8 @@ class _ShiftedRelu(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         y, *places = ctx.saved_tensors
-        dz = apply(_Gate, grad, y, ctx.scale)
-        return dz, _by_order(dz, places).to(ctx.dtype), *[None] * 12
+        dz, total = apply(_Gate, grad, y, ctx.scale, places[0] is None)
+        return dz, (total if places[0] is None else by_order(dz, places)).to(ctx.dtype), *[None] * 12
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[Tensor, int]:
@@ -67,7 +68,7 @@ class _ShiftedRelu(torch.autograd.Function):
         return apply(_ShiftedRelu, z, table, seed, *rest).unsqueeze(1), 0
 
 
-def _by_order(dz: Tensor, places: list[Any]) -> Tensor:
+def by_order(dz: Tensor, places: Sequence[Any]) -> Tensor:
     """``[runs, rows, d] → [runs, orders, d]``: the rows of each order, added up."""
     if places[0] is None:
         return dz.sum(1, keepdim=True)
@@ -77,20 +78,21 @@ def _by_order(dz: Tensor, places: list[Any]) -> Tensor:
 
 
 class _Gate(torch.autograd.Function):
-    """``scale · grad`` where y is above 0; linear in grad."""
+    """``scale · grad`` where y is above 0, and the sum of that over the rows; linear in grad."""
 
     @staticmethod
-    def forward(grad: Tensor, y: Tensor, scale: float) -> Tensor:
-        return _gate(grad, y, scale)
+    def forward(grad: Tensor, y: Tensor, scale: float, total: bool) -> tuple[Tensor, Tensor]:
+        return _gate(grad, y, scale, total)
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         ctx.save_for_backward(inputs[1])
-        ctx.scale = inputs[2]
+        ctx.scale, ctx.total = inputs[2], inputs[3]
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return apply(_Gate, grad, *ctx.saved_tensors, ctx.scale), None, None
+    def backward(ctx: Any, grad: Tensor, total: Tensor) -> tuple[Tensor | None, ...]:
+        grad = grad + total if ctx.total else grad
+        return apply(_Gate, grad, *ctx.saved_tensors, ctx.scale, False)[0], None, None, None
 
 
 @torch.library.custom_op("ehnn::shifted_relu", mutates_args=())
@@ -109,12 +111,13 @@ def _(z: Tensor, *_: Any) -> Tensor:
 
 
 @torch.library.custom_op("ehnn::gate", mutates_args=())
-def _gate(grad: Tensor, y: Tensor, scale: float) -> Tensor:
+def _gate(grad: Tensor, y: Tensor, scale: float, total: bool) -> tuple[Tensor, Tensor]:
     from .triton_elementwise import gate
 
-    return gate(grad, y, scale)
+    return gate(grad, y, scale, total)
 
 
 @_gate.register_fake
-def _(grad: Tensor, y: Tensor, scale: float) -> Tensor:
-    return torch.empty_like(y)
+def _(grad: Tensor, y: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    wide = torch.promote_types(y.dtype, torch.float32)
+    return torch.empty_like(y), y.new_empty(y.shape[0], 1, y.shape[2], dtype=wide)

@@ -50,17 +50,41 @@ def _forward_kernel(
 
 @triton.jit
 def _gate_kernel(
-    grad, y, dx, runs_rows, rows, d, g_run, g_row, y_run, y_row, o_run, o_row, scale,
-    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
+    grad, y, dx, part, rows, d, g_run, g_row, y_run, y_row, o_run, o_row, scale, SUM: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr, ACC: tl.constexpr,
+):  # fmt: skip
+    """A program takes every so many-th block of rows of its run, and adds up what it wrote."""
+    run, program, programs = tl.program_id(2).to(tl.int64), tl.program_id(0), tl.num_programs(0)
+    cols = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
+    total = tl.zeros([BLOCK_R, BLOCK_D], dtype=ACC)
+    for first in range(program * BLOCK_R, rows, programs * BLOCK_R):
+        row = first + tl.arange(0, BLOCK_R).to(tl.int64)
+        both = (row < rows)[:, None] & (cols < d)[None, :]
+        g = tl.load(grad + run * g_run + (row * g_row)[:, None] + cols[None, :], mask=both, other=0)
+        out = tl.load(y + run * y_run + (row * y_row)[:, None] + cols[None, :], mask=both, other=0)
+        value = tl.where(out > 0, g * scale, 0)
+        tl.store(dx + run * o_run + (row * o_row)[:, None] + cols[None, :], value, mask=both)
+        if SUM:
+            total += value.to(ACC)
+    if SUM:
+        tl.store(part + (run * programs + program) * d + cols, tl.sum(total, 0), mask=cols < d)
+
+
+@triton.jit
+def _join_kernel(
+    z, x, table, index, y, runs_rows, rows, d, z_run, z_row, x_run, x_row, t_run, t_row, y_run, y_row,
+    HAS_INDEX: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
     cols = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
-    both = (place < runs_rows)[:, None] & (cols < d)[None, :]
+    live = place < runs_rows
+    both = live[:, None] & (cols < d)[None, :]
     run, row = place // rows, place % rows
-    g = tl.load(grad + (run * g_run + row * g_row)[:, None] + cols[None, :], mask=both, other=0)
-    out = tl.load(y + (run * y_run + row * y_row)[:, None] + cols[None, :], mask=both, other=0)
-    value = tl.where(out > 0, g * scale, 0)
-    tl.store(dx + (run * o_run + row * o_row)[:, None] + cols[None, :], value, mask=both)
+    value = tl.load(z + (run * z_run + row * z_row)[:, None] + cols[None, :], mask=both, other=0)
+    value += tl.load(x + (run * x_run + row * x_row)[:, None] + cols[None, :], mask=both, other=0)
+    number = tl.load(index + row, mask=live, other=0) if HAS_INDEX else row * 0
+    value += tl.load(table + (run * t_run + number * t_row)[:, None] + cols[None, :], mask=both, other=0)
+    tl.store(y + (run * y_run + row * y_row)[:, None] + cols[None, :], value, mask=both)
 
 
 def _launch(x: Tensor) -> tuple[tuple[int, int], dict[str, Any]]:
@@ -97,14 +121,36 @@ def forward(
     return y
 
 
-def gate(grad: Tensor, y: Tensor, scale: float) -> Tensor:
-    """``scale · grad`` where ``y > 0``, else 0."""
+def join(z: Tensor, x: Tensor, table: Tensor, index: Tensor | None) -> Tensor:
+    """``z + x + table[index]``."""
+    z, x, table = rows_of(z), rows_of(x), rows_of(table)
+    y = torch.empty_like(z)
+    if y.numel():
+        grid, shape = _launch(y)
+        _join_kernel[grid](
+            z, x, table, z if index is None else index, y, y.shape[0] * y.shape[1], y.shape[1], y.shape[2],
+            *z.stride()[:2], *x.stride()[:2], *table.stride()[:2], *y.stride()[:2],
+            HAS_INDEX=index is not None, **shape,
+        )  # fmt: skip
+    return y
+
+
+PROGRAMS = 528
+"""Programs that share the rows where each keeps a sum: four for each processor of a large GPU."""
+
+
+def gate(grad: Tensor, y: Tensor, scale: float, total: bool) -> tuple[Tensor, Tensor]:
+    """``scale · grad`` where ``y > 0``, else 0; and its sum over rows, ``[runs, 1, d]``, or nothing."""
     grad, y = rows_of(grad), rows_of(y)
     out = torch.empty_like(y)
+    (_, columns), shape = _launch(y)
+    runs, rows, d = y.shape
+    wide = torch.promote_types(y.dtype, torch.float32)
+    programs = max(1, min(triton.cdiv(rows, shape["BLOCK_R"]), PROGRAMS))
+    part = torch.empty(runs, programs if total else 0, d, dtype=wide, device=y.device)
     if out.numel():
-        grid, shape = _launch(y)
-        _gate_kernel[grid](
-            grad, y, out, y.shape[0] * y.shape[1], y.shape[1], y.shape[2], *grad.stride()[:2],
-            *y.stride()[:2], *out.stride()[:2], scale, **shape,
+        _gate_kernel[programs, columns, runs](
+            grad, y, out, part, rows, d, *grad.stride()[:2], *y.stride()[:2], *out.stride()[:2], scale,
+            SUM=total, ACC=tl.float64 if wide == torch.float64 else tl.float32, **shape,
         )  # fmt: skip
-    return out
+    return out, part.sum(1, keepdim=True)

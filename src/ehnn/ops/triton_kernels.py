@@ -46,104 +46,150 @@ def _sum_kernel(
 
 @triton.jit
 def _softmax_kernel(
-    x, s, shift, ptr, index, y, top_out, total_out, d, heads, channels, NORMALISE: tl.constexpr,
-    BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr, ACC: tl.constexpr,
+    x, s, shift, ptr, index, y, top_out, total_out, heads, channels, NORMALISE: tl.constexpr,
+    BLOCK_P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_C: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """One shift per head (the largest logit of all) serves rows near it; a row far below finds its own."""
     row = tl.program_id(0).to(tl.int64)
-    cols = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
-    in_d = cols < d
-    head = cols // channels
+    head = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
+    channel = tl.arange(0, BLOCK_C)
+    in_h = head < heads
+    inside = in_h[:, None] & (channel < channels)[None, :]
+    cols = head[:, None] * channels + channel[None, :]
+    d = heads * channels
     start, end = tl.load(ptr + row), tl.load(ptr + row + 1)
-    top = tl.load(shift + head, mask=in_d, other=0).to(ACC)
-    weights = tl.zeros([BLOCK_P, BLOCK_D], dtype=ACC)
-    values = tl.zeros([BLOCK_P, BLOCK_D], dtype=ACC)
+    top = tl.load(shift + head, mask=in_h, other=0).to(ACC)
+    weights = tl.zeros([BLOCK_P, BLOCK_H], dtype=ACC)
+    values = tl.zeros([BLOCK_P, BLOCK_H, BLOCK_C], dtype=ACC)
     for p in range(start, end, BLOCK_P):
         place = p + tl.arange(0, BLOCK_P)
         live = place < end
         c = tl.load(index + place, mask=live, other=0)
-        both = live[:, None] & in_d[None, :]
-        logit = tl.load(s + c[:, None] * heads + head[None, :], mask=both, other=float("-inf")).to(ACC)
+        some = live[:, None] & in_h[None, :]
+        logit = tl.load(s + c[:, None] * heads + head[None, :], mask=some, other=float("-inf")).to(ACC)
         weight = tl.exp(logit - top[None, :])
+        value = tl.load(
+            x + (c * d)[:, None, None] + cols[None, :, :],
+            mask=live[:, None, None] & inside[None, :, :],
+            other=0,
+        )
         weights += weight
-        values += weight * tl.load(x + c[:, None] * d + cols[None, :], mask=both, other=0).to(ACC)
+        values += weight[:, :, None] * value.to(ACC)
     total, acc = tl.sum(weights, 0), tl.sum(values, 0)
-    if (tl.min(tl.where(in_d, total, 1.0), 0) < 1e-28) & (end > start):
-        top = tl.full([BLOCK_D], float("-inf"), dtype=ACC)
+    if (tl.min(tl.where(in_h, total, 1.0), 0) < 1e-28) & (end > start):
+        top = tl.full([BLOCK_H], float("-inf"), dtype=ACC)
         for p in range(start, end):
             c = tl.load(index + p)
-            top = tl.maximum(top, tl.load(s + c * heads + head, mask=in_d, other=0).to(ACC))
-        total, acc = tl.zeros([BLOCK_D], dtype=ACC), tl.zeros([BLOCK_D], dtype=ACC)
+            top = tl.maximum(top, tl.load(s + c * heads + head, mask=in_h, other=0).to(ACC))
+        total, acc = tl.zeros([BLOCK_H], dtype=ACC), tl.zeros([BLOCK_H, BLOCK_C], dtype=ACC)
         for p in range(start, end):
             c = tl.load(index + p)
-            one = tl.exp(tl.load(s + c * heads + head, mask=in_d, other=0).to(ACC) - top)
+            one = tl.exp(tl.load(s + c * heads + head, mask=in_h, other=0).to(ACC) - top)
             total += one
-            acc += one * tl.load(x + c * d + cols, mask=in_d, other=0).to(ACC)
+            acc += one[:, None] * tl.load(x + c * d + cols, mask=inside, other=0).to(ACC)
     if NORMALISE:
-        acc = tl.where(total > 0, acc / total, acc)
-    tl.store(y + row * d + cols, acc.to(y.dtype.element_ty), mask=in_d)
-    first = in_d & (cols % channels == 0)
-    tl.store(top_out + row * heads + head, top, mask=first)
-    tl.store(total_out + row * heads + head, total, mask=first)
+        acc = tl.where(total[:, None] > 0, acc / total[:, None], acc)
+    tl.store(y + row * d + cols, acc.to(y.dtype.element_ty), mask=inside)
+    tl.store(top_out + row * heads + head, top, mask=in_h)
+    tl.store(total_out + row * heads + head, total, mask=in_h)
 
 
 @triton.jit
 def _merge_kernel(
-    part, part_top, part_total, ptr, y, top_out, total_out, d, heads, channels, BLOCK_D: tl.constexpr,
-    ACC: tl.constexpr,
+    part, part_top, part_total, ptr, y, top_out, total_out, heads, channels, BLOCK_P: tl.constexpr,
+    BLOCK_H: tl.constexpr, BLOCK_C: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """Merge the chunks of a row: shift each to the common top, add, normalise."""
     row = tl.program_id(0).to(tl.int64)
-    cols = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
-    in_d = cols < d
-    head = cols // channels
+    head = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
+    channel = tl.arange(0, BLOCK_C)
+    in_h = head < heads
+    inside = in_h[:, None] & (channel < channels)[None, :]
+    cols = head[:, None] * channels + channel[None, :]
+    d = heads * channels
     start, end = tl.load(ptr + row), tl.load(ptr + row + 1)
-    top = tl.full([BLOCK_D], float("-inf"), dtype=ACC)
-    total = tl.zeros([BLOCK_D], dtype=ACC)
-    acc = tl.zeros([BLOCK_D], dtype=ACC)
-    for p in range(start, end):
-        t = tl.load(part_top + p * heads + head, mask=in_d, other=float("-inf"))
-        new_top = tl.maximum(top, t)
-        old = tl.where(new_top == float("-inf"), 1.0, tl.exp(top - new_top))
-        new = tl.where(new_top == float("-inf"), 1.0, tl.exp(t - new_top))
-        total = total * old + new * tl.load(part_total + p * heads + head, mask=in_d, other=0)
-        acc = acc * old + new * tl.load(part + p * d + cols, mask=in_d, other=0)
-        top = new_top
-    acc = tl.where(total > 0, acc / total, acc)
-    tl.store(y + row * d + cols, acc.to(y.dtype.element_ty), mask=in_d)
-    first = in_d & (cols % channels == 0)
-    tl.store(top_out + row * heads + head, top, mask=first)
-    tl.store(total_out + row * heads + head, total, mask=first)
+    tops = tl.full([BLOCK_P, BLOCK_H], float("-inf"), dtype=ACC)
+    for p in range(start, end, BLOCK_P):
+        place = p + tl.arange(0, BLOCK_P)
+        some = (place < end)[:, None] & in_h[None, :]
+        at = place[:, None] * heads + head[None, :]
+        tops = tl.maximum(tops, tl.load(part_top + at, mask=some, other=float("-inf")))
+    top = tl.max(tops, 0)
+    totals = tl.zeros([BLOCK_P, BLOCK_H], dtype=ACC)
+    values = tl.zeros([BLOCK_P, BLOCK_H, BLOCK_C], dtype=ACC)
+    for p in range(start, end, BLOCK_P):
+        place = p + tl.arange(0, BLOCK_P)
+        live = place < end
+        some = live[:, None] & in_h[None, :]
+        at = place[:, None] * heads + head[None, :]
+        behind = tl.load(part_top + at, mask=some, other=float("-inf")) - top[None, :]
+        weight = tl.where(some, tl.exp(behind), 0.0)
+        totals += weight * tl.load(part_total + at, mask=some, other=0)
+        every = live[:, None, None] & inside[None, :, :]
+        value = tl.load(part + (place * d)[:, None, None] + cols[None, :, :], mask=every, other=0)
+        values += weight[:, :, None] * value
+    total, acc = tl.sum(totals, 0), tl.sum(values, 0)
+    acc = tl.where(total[:, None] > 0, acc / total[:, None], acc)
+    tl.store(y + row * d + cols, acc.to(y.dtype.element_ty), mask=inside)
+    tl.store(top_out + row * heads + head, top, mask=in_h)
+    tl.store(total_out + row * heads + head, total, mask=in_h)
+
+
+@triton.jit
+def _inner_kernel(
+    a, b, out, rows, heads, channels, BLOCK_P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_C: tl.constexpr,
+    ACC: tl.constexpr,
+):  # fmt: skip
+    """``[rows, heads, c]`` twice → ``[rows, heads]``: inner products."""
+    row = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
+    head = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
+    channel = tl.arange(0, BLOCK_C)
+    some = (row < rows)[:, None] & (head < heads)[None, :]
+    inside = some[:, :, None] & (channel < channels)[None, None, :]
+    place = row[:, None] * heads + head[None, :]
+    at = place[:, :, None] * channels + channel[None, None, :]
+    product = tl.load(a + at, mask=inside, other=0).to(ACC) * tl.load(b + at, mask=inside, other=0).to(ACC)
+    tl.store(out + place, tl.sum(product, 2), mask=some)
 
 
 @triton.jit
 def _softmax_backward_kernel(
-    grad, s, owner, lse, rest, inner, t_ptr, t_index, dx, through, d, heads, channels,
-    HAS_OWNER: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr, ACC: tl.constexpr,
+    grad, x, s, lse, rest, inner, t_ptr, t_index, owner, dx, ds, heads, channels, HAS_OWNER: tl.constexpr,
+    BLOCK_P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_C: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
-    """For a column c: Σ_r α_rc ḡ_r and Σ_r α_rc (ḡ_r · y_r), with α_rc = exp(s_c − lse_r − rest_r)."""
+    """For a column c: dx = Σ_r α_rc ḡ_r and ds = x · dx − Σ_r α_rc ḡ_r · y_r; α_rc = exp(s_c − lse_r)."""
     chunk = tl.program_id(0).to(tl.int64)
-    cols = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
-    in_d = cols < d
-    head = cols // channels
+    head = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
+    channel = tl.arange(0, BLOCK_C)
+    in_h = head < heads
+    inside = in_h[:, None] & (channel < channels)[None, :]
+    cols = head[:, None] * channels + channel[None, :]
+    d = heads * channels
     start, end = tl.load(t_ptr + chunk), tl.load(t_ptr + chunk + 1)
     column = tl.load(owner + chunk) if HAS_OWNER else chunk
-    logit = tl.load(s + column * heads + head, mask=in_d, other=0).to(ACC)
-    acc = tl.zeros([BLOCK_P, BLOCK_D], dtype=ACC)
-    acc_inner = tl.zeros([BLOCK_P, BLOCK_D], dtype=ACC)
+    logit = tl.load(s + column * heads + head, mask=in_h, other=0).to(ACC)
+    acc = tl.zeros([BLOCK_P, BLOCK_H, BLOCK_C], dtype=ACC)
+    through = tl.zeros([BLOCK_P, BLOCK_H], dtype=ACC)
     for p in range(start, end, BLOCK_P):
         place = p + tl.arange(0, BLOCK_P)
         live = place < end
         r = tl.load(t_index + place, mask=live, other=0)
-        both = live[:, None] & in_d[None, :]
+        some = live[:, None] & in_h[None, :]
         row_head = r[:, None] * heads + head[None, :]
         # Row r holds c, so the logit is at most lse: the difference of the two loses no digits.
-        behind = logit[None, :] - tl.load(lse + row_head, mask=both, other=0)
-        alpha = tl.where(both, tl.exp(behind - tl.load(rest + row_head, mask=both, other=0)), 0.0)
-        acc += alpha * tl.load(grad + r[:, None] * d + cols[None, :], mask=both, other=0).to(ACC)
-        acc_inner += alpha * tl.load(inner + row_head, mask=both, other=0).to(ACC)
-    tl.store(dx + chunk * d + cols, tl.sum(acc, 0), mask=in_d)
-    tl.store(through + chunk * heads + head, tl.sum(acc_inner, 0), mask=in_d & (cols % channels == 0))
+        behind = logit[None, :] - tl.load(lse + row_head, mask=some, other=0)
+        alpha = tl.where(some, tl.exp(behind - tl.load(rest + row_head, mask=some, other=0)), 0.0)
+        g = tl.load(
+            grad + (r * d)[:, None, None] + cols[None, :, :], mask=live[:, None, None] & inside[None, :, :],
+            other=0,
+        )  # fmt: skip
+        acc += alpha[:, :, None] * g.to(ACC)
+        through += alpha * tl.load(inner + row_head, mask=some, other=0)
+    total = tl.sum(acc, 0)
+    own = tl.load(x + column * d + cols, mask=inside, other=0).to(ACC)
+    tl.store(dx + chunk * d + cols, total.to(dx.dtype.element_ty), mask=inside)
+    of_logit = tl.sum(own * total, 1) - tl.sum(through, 0)
+    tl.store(ds + chunk * heads + head, of_logit.to(ds.dtype.element_ty), mask=in_h)
 
 
 def _shape(d: int, pairs: int, rows: int) -> dict[str, Any]:
@@ -188,29 +234,38 @@ def _launch_sum(
     return y
 
 
+def _head_shape(heads: int, channels: int, pairs: int, rows: int) -> dict[str, Any]:
+    """Block sizes for heads of some channels and rows of a given mean length."""
+    block_c = triton.next_power_of_2(channels)
+    block_h = min(triton.next_power_of_2(heads), max(1, 256 // block_c))
+    block_p = 2 if pairs <= 3 * rows else 4 if pairs <= 12 * rows else 8
+    warps = max(1, min(8, block_p * block_h * block_c // 512))
+    return {"BLOCK_P": block_p, "BLOCK_H": block_h, "BLOCK_C": block_c, "num_warps": warps}
+
+
 def softmax_sum(
     x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor, split: Split = None
 ) -> tuple[Tensor, Tensor]:
     """``[cols, heads, c], [cols, heads] → [rows, heads, c]`` and ``[rows, heads]`` log-sum-exp in float64."""
     heads, channels = x.shape[1:]
-    d, rows = heads * channels, ptr.shape[0] - 1
+    rows = ptr.shape[0] - 1
     wide = torch.promote_types(x.dtype, torch.float32)
     first = ptr if split is None else split[0]
-    shape = _shape(d, index.shape[0], max(first.shape[0] - 1, 1))
-    blocks = triton.cdiv(d, shape["BLOCK_D"])
+    n = first.shape[0] - 1
+    shape = _head_shape(heads, channels, index.shape[0], max(n, 1))
+    blocks = triton.cdiv(heads, shape["BLOCK_H"])
 
     def outputs(n: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         return (
-            torch.empty(n, d, dtype=dtype, device=x.device),
+            torch.empty(n, heads, channels, dtype=dtype, device=x.device),
             torch.empty(n, heads, dtype=wide, device=x.device),
             torch.empty(n, heads, dtype=wide, device=x.device),
         )
 
-    n = first.shape[0] - 1
     y, top, total = outputs(n, x.dtype if split is None else wide)
     if n:
         _softmax_kernel[n, blocks](
-            x, logits, logits.amax(0), first, index, y, top, total, d, heads, channels,
+            x, logits, logits.amax(0), first, index, y, top, total, heads, channels,
             NORMALISE=split is None, ACC=_acc(x), **shape,
         )  # fmt: skip
     if split is not None:
@@ -218,10 +273,10 @@ def softmax_sum(
         y, top, total = outputs(rows, x.dtype)
         if rows:
             _merge_kernel[rows, blocks](
-                part, part_top, part_total, split[1], y, top, total, d, heads, channels,
-                BLOCK_D=shape["BLOCK_D"], ACC=_acc(x),
+                part, part_top, part_total, split[1], y, top, total, heads, channels,
+                ACC=_acc(x), **shape,
             )  # fmt: skip
-    return y.reshape(rows, heads, channels), top.double() + total.double().log()
+    return y, top.double() + total.double().log()
 
 
 def softmax_sum_backward(
@@ -230,24 +285,34 @@ def softmax_sum_backward(
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Gradients of x and of the logits."""
     heads, channels = x.shape[1:]
-    d, cols = heads * channels, t_ptr.shape[0] - 1
     wide = torch.promote_types(x.dtype, torch.float32)
-    inner = (grad * y).sum(-1)
     near = lse.to(wide)
     rest = (lse - near).to(wide)  # what the narrower type left of lse
+    inner = _inner(grad, y, wide)
     ends = t_ptr if t_split is None else t_split[0]
     n = ends.shape[0] - 1
-    dx = torch.empty(n, d, dtype=wide, device=x.device)
-    through = torch.empty(n, heads, dtype=wide, device=x.device)
+    dtypes = (x.dtype, logits.dtype) if t_split is None else (wide, wide)
+    dx = torch.empty(n, heads, channels, dtype=dtypes[0], device=x.device)
+    ds = torch.empty(n, heads, dtype=dtypes[1], device=x.device)
     owner = ends if t_split is None else repeat(t_split[1].diff(), n)
-    shape = _shape(d, t_index.shape[0], max(n, 1))
+    shape = _head_shape(heads, channels, t_index.shape[0], max(n, 1))
     if n:
-        _softmax_backward_kernel[n, triton.cdiv(d, shape["BLOCK_D"])](
-            grad, logits, owner, near, rest, inner, ends, t_index, dx, through, d, heads, channels,
+        _softmax_backward_kernel[n, triton.cdiv(heads, shape["BLOCK_H"])](
+            grad, x, logits, near, rest, inner, ends, t_index, owner, dx, ds, heads, channels,
             HAS_OWNER=t_split is not None, ACC=_acc(x), **shape,
         )  # fmt: skip
-    if t_split is not None:
-        dx = segment_sum(dx, t_split[1], None)
-        through = segment_sum(through, t_split[1], None)
-    dx = dx.reshape(cols, heads, channels)
-    return dx.to(x.dtype), ((x * dx).sum(-1) - through).to(logits.dtype)
+    if t_split is not None:  # both are sums over the chunks of a column
+        dx = segment_sum(dx.flatten(1), t_split[1], None).reshape(-1, heads, channels)
+        ds = segment_sum(ds, t_split[1], None)
+    return dx.to(x.dtype), ds.to(logits.dtype)
+
+
+def _inner(a: Tensor, b: Tensor, dtype: torch.dtype) -> Tensor:
+    """``[rows, heads, c]`` twice → ``[rows, heads]``."""
+    rows, heads, channels = a.shape
+    out = torch.empty(rows, heads, dtype=dtype, device=a.device)
+    if out.numel():
+        shape = _head_shape(heads, channels, 8 * rows, rows)
+        grid = (triton.cdiv(rows, shape["BLOCK_P"]), triton.cdiv(heads, shape["BLOCK_H"]))
+        _inner_kernel[grid](a, b, out, rows, heads, channels, ACC=_acc(a), **shape)
+    return out

@@ -22,8 +22,10 @@ from ehnn.datasets import card, load
 from ehnn.hypergraph import Hypergraph
 from ehnn.training import NotFiniteError, fit
 
-from .nodes import make_task, with_self_loops
-from .nodes_config import Settings, find_model, make_model, settings_of
+from .nodes_config import find_model, make_model, settings_of
+from .nodes_runs import make_task, with_self_loops
+from .nodes_search import FIRST_SEED
+from .nodes_settings import Settings
 
 Grid = Mapping[str, Sequence[Any]]
 
@@ -42,15 +44,14 @@ BASELINE_GRID: Grid = {"width": (64, 128, 256, 512), "weight_decay": (0.0, 1e-5)
 """AllSet's grid, from which the paper's baseline figures come."""
 
 SAMPLERS = ("grid", "tpe")
-FIRST_SEED = 1_000_000
-"""Splits and initialisations of the search are not those of the reported runs, which count from 0."""
 _PAUSE = 1.0
 
 
 def grid_of(model: str) -> Grid:
     """The grid that a model is searched on."""
     find_model(model)
-    return {"ehnn-mlp": PAPER_GRID, "ehnn-transformer": TRANSFORMER_GRID}.get(model, BASELINE_GRID)
+    grids = {"ehnn-mlp": PAPER_GRID, "ehnn-transformer": TRANSFORMER_GRID}
+    return grids.get(model.removesuffix("+"), BASELINE_GRID)
 
 
 def settings_from(model: str, dataset: str, values: Mapping[str, Any]) -> Settings:
@@ -77,7 +78,8 @@ def validation_accuracy(
     seeds = range(FIRST_SEED, FIRST_SEED + runs)
     task = make_task(h, model, seeds, settings, score_test=False)
     make = partial(make_model, model, settings, task.num_features, task.num_outputs)
-    result = fit(make, task, seeds, settings.train_config(epochs, model), device=device, quiet=True)
+    config = settings.train_config(epochs, model)
+    result = fit(make, task, seeds, config, device=device, quiet=True)
     return sum(result.best_valid) / len(result.best_valid)
 
 

@@ -103,12 +103,13 @@ class NodeClassification:
 
     def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
         """Accuracy in percent of each run, ``[runs]``, on its validation and its test nodes."""
-        logits = predict(self._evaluated)
+        logits = predict(self.evaluated)
         scores = {"valid": accuracy(logits, self.valid)}
         return scores | {"test": accuracy(logits, self.test)} if self.score_test else scores
 
     @property
-    def _evaluated(self) -> Hypergraph:
+    def evaluated(self) -> Hypergraph:
+        """What the models see when they are scored."""
         return self.h
 
 
@@ -156,7 +157,8 @@ class SampledNodeClassification(NodeClassification):
         return cross_entropy(logits, self.train.index_select(1, h.sample.nodes))
 
     @cached_property
-    def _evaluated(self) -> Hypergraph:
+    def evaluated(self) -> Hypergraph:
+        """All nodes with one sample of neighbours."""
         generator = torch.Generator().manual_seed(self.sample_seed * 1_000_003)
         return self._sampled(torch.arange(self.h.num_nodes), generator)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +24,13 @@ from .runs import Runs
 
 
 class Task(Protocol):
-    """Data, loss and metric. All metrics are per run; larger is better."""
+    """Data, loss and metric. All metrics are per run; larger is better.
+
+    A batch with an attribute ``run_x`` ``[runs, rows, d]`` gives each run features of its own.
+
+    A batch may be anything that the model takes in place of a Hypergraph, if ``TrainConfig.cuda_graph`` is
+    off. Further metrics, named with a slash such as ``"test/duck"``, are kept in the history.
+    """
 
     def batches(self, epoch: int) -> Iterable[Hypergraph]:
         """The training batches of an epoch; a function of the task and the epoch alone."""
@@ -44,9 +51,9 @@ class Result:
     """What came out of `fit`.
 
     Attributes:
-        runs: the models, with the parameters of the last epoch.
+        runs: the models, with the parameters of the last epoch (not averaged).
         history: one entry per evaluated epoch: ``epoch``, ``loss``, ``valid``, ``test`` (lists over runs).
-        best: parameters of each run at its best validation metric, stacked.
+        best: parameters of each run (averaged, with ``ema``) at its best validation metric, stacked.
         best_epoch: the epoch of each.
     """
 
@@ -77,18 +84,27 @@ def fit(
     device: torch.device | str = "cpu",
     label: str = "training",
     quiet: bool = False,
+    seconds: float | None = None,
 ) -> Result:
     """Train one model per seed, all at once, and select each on validation.
 
     With a ``directory`` every evaluated epoch is a line of ``metrics.jsonl`` and the state is saved every
     ``config.checkpoint_every`` epochs; a run that was stopped at any moment goes on from there and ends
     with the same result (bit for bit on a CPU). Of equal validation metrics the later epoch wins.
+
+    With ``seconds`` no epoch begins that would end later than that, judged by the last one; called again, the
+    run goes on. The last entry of ``history`` says how far it came.
     """
+    started = time.monotonic()
     trainer = _Trainer(make, task, seeds, config or TrainConfig(), directory, device)
     with Progress(label, trainer.config.epochs, trainer.epoch, quiet) as progress:
         while trainer.epoch < trainer.config.epochs and not trainer.out_of_patience():
+            begun = time.monotonic()
             shown = trainer.run_epoch()
             progress.update(trainer.epoch, **shown)
+            now = time.monotonic()
+            if seconds is not None and 2 * now - begun - started > seconds:
+                break
     trainer.finish()
     return trainer.result
 
@@ -110,13 +126,14 @@ class _Trainer:
         kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
         self.device = torch.device(device)
         on_gpu = self.device.type == "cuda"
-        lr = torch.tensor(config.lr, device=device) if on_gpu else config.lr
+        groups = _groups(runs.parameters, config, self.device if on_gpu else None)
         self.optimizer = kind(
-            runs.parameters.values(), lr=lr, weight_decay=config.weight_decay, fused=True, capturable=on_gpu
+            groups, lr=config.lr, weight_decay=config.weight_decay, fused=True, capturable=on_gpu
         )
         graphed = on_gpu and config.cuda_graph
         self._train_step = Replayed(self._step) if graphed else self._step
-        self._predict = Replayed(torch.no_grad()(runs.forward)) if graphed else runs.forward
+        self._predict = Replayed(torch.no_grad()(self._forward)) if graphed else self._forward
+        self.average = runs.state() if config.ema is not None else None
         self.epoch = self.last_gain = 0
         self.step = torch.zeros((), dtype=torch.int64, device=device)
         self._resume()
@@ -142,21 +159,34 @@ class _Trainer:
     def _set_lr(self, lr: float) -> None:
         for group in self.optimizer.param_groups:
             if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(lr)
+                group["lr"].fill_(lr * group["factor"])
             else:
-                group["lr"] = lr
+                group["lr"] = lr * group["factor"]
 
     def _step(self, h: Hypergraph) -> Tensor:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.amp):
-            logits = self.result.runs.forward(h, step=self.step)
+            logits = self._forward(h, self.step)
         losses = self.task.loss(logits.float() if self.config.amp else logits, h)
         self.optimizer.zero_grad(set_to_none=True)
         losses.sum().backward()
         if self.config.clip_norm is not None:
             self.result.runs.clip_gradients(self.config.clip_norm)
         self.optimizer.step()
+        self._average()
         self.step += 1
         return losses.detach()
+
+    def _forward(self, h: Hypergraph, step: Tensor | None = None) -> Tensor:
+        parameters = self.average if step is None else None
+        return self.result.runs.forward(h, getattr(h, "run_x", None), step=step, parameters=parameters)
+
+    @torch.no_grad()
+    def _average(self) -> None:
+        if self.average is None or self.config.ema is None:
+            return
+        decay = ((self.step + 1) / (self.step + 10)).clamp(max=self.config.ema)
+        for name, parameter in self.result.runs.parameters.items():
+            self.average[name].lerp_(parameter, (1 - decay).to(parameter.dtype))
 
     def _check_finite(self, loss: Tensor) -> None:
         bad = (~loss.isfinite()).nonzero().flatten().tolist()
@@ -188,9 +218,9 @@ class _Trainer:
             if value >= self.result.best_valid[r]:
                 self.last_gain = self.epoch if value > self.result.best_valid[r] else self.last_gain
                 self.result.best_valid[r], self.result.best_epoch[r] = value, self.epoch
-                for name, parameter in self.result.runs.parameters.items():
+                for name, parameter in (self.average or self.result.runs.parameters).items():
                     self.result.best[name][r] = parameter[r]
-        return {k: v.double().mean().item() for k, v in metrics.items()}
+        return {k: v.double().mean().item() for k, v in metrics.items() if "/" not in k}
 
     def out_of_patience(self) -> bool:
         if self.config.patience is None or not self.result.history:
@@ -203,8 +233,9 @@ class _Trainer:
         """What must agree for a checkpoint to be of this training."""
         parameters = self.result.runs.parameters
         shapes = {k: list(v.shape) for k, v in parameters.items()}
-        config = self.config.to_dict()
-        del config["checkpoint_every"]
+        # What is empty is left out: checkpoints from before there was such a field stay good.
+        told = self.config.to_dict().items()
+        config = {k: v for k, v in told if k != "checkpoint_every" and v != ()}
         return {"seeds": list(self.result.runs.seeds), "config": config, "shapes": shapes}
 
     def _save(self) -> None:
@@ -218,6 +249,7 @@ class _Trainer:
         self.directory.mkdir(parents=True, exist_ok=True)
         tensors = {f"parameters.{k}": v for k, v in self.result.runs.parameters.items()}
         tensors |= {f"best.{k}": v for k, v in self.result.best.items()}
+        tensors |= {f"average.{k}": v for k, v in (self.average or {}).items()}
         tensors |= optimizer_tensors(self.optimizer) | {"rng": torch.get_rng_state()}
         state = {
             "epoch": self.epoch,
@@ -241,6 +273,8 @@ class _Trainer:
         runs = self.result.runs
         runs.load({k: tensors[f"parameters.{k}"] for k in runs.parameters})
         self.result.best = {k: tensors[f"best.{k}"].to(v.device) for k, v in runs.parameters.items()}
+        for name, average in (self.average or {}).items():
+            average.copy_(tensors[f"average.{name}"])
         load_optimizer(self.optimizer, tensors)
         torch.set_rng_state(tensors["rng"])
         self.epoch, self.last_gain = state["epoch"], state["last_gain"]
@@ -261,3 +295,18 @@ class _Trainer:
         for part in (self._train_step, self._predict):
             if isinstance(part, Replayed):
                 part.close()
+
+
+def _groups(
+    parameters: dict[str, Tensor], config: TrainConfig, gpu: torch.device | None
+) -> list[dict[str, Any]]:
+    """Parameters by the factor on their learning rate; a graph on a GPU reads the rate from memory."""
+    groups: dict[float, dict[str, Any]] = {}
+    for name, parameter in parameters.items():
+        factor = config.lr_factor(name)
+        if factor not in groups:
+            lr = config.lr * factor
+            rate = lr if gpu is None else torch.tensor(lr, device=gpu)
+            groups[factor] = {"params": [], "lr": rate, "factor": factor}
+        groups[factor]["params"].append(parameter)
+    return list(groups.values())

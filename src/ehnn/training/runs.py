@@ -47,13 +47,21 @@ class Runs:
     def __len__(self) -> int:
         return len(self.seeds)
 
-    def forward(self, h: Hypergraph, x: Tensor | None = None, *, step: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        h: Hypergraph,
+        x: Tensor | None = None,
+        *,
+        step: Tensor | None = None,
+        parameters: dict[str, Tensor] | None = None,
+    ) -> Tensor:
         """``[runs, rows, channels]``; ``x`` may be ``[rows, d]``, or ``[runs, rows, d]``.
 
         With ``step`` (an int64 tensor, so that a captured graph can count on) the models train, with the
-        dropout masks of that step; without it they predict.
+        dropout masks of that step; without it they predict. Stacked ``parameters`` stand in for the own.
         """
         self.model.train(step is not None)
+        parameters = self.parameters if parameters is None else parameters
         buffers = self._dropout_seeds(step) if step is not None else {}
         own_x = x is not None and x.dim() == 3
 
@@ -61,11 +69,11 @@ class Runs:
             return functional_call(self.model, (parameters, buffers), (h, x))
 
         if len(self) == 1:
-            first = {k: v[0] for k, v in self.parameters.items()}
+            first = {k: v[0] for k, v in parameters.items()}
             y = one(first, {k: v[0] for k, v in buffers.items()}, x[0] if x is not None and own_x else x)
             return y.unsqueeze(0)
         dims = (0, 0 if buffers else None, 0 if own_x else None)
-        return vmap(one, in_dims=dims)(self.parameters, buffers, x)
+        return vmap(one, in_dims=dims)(parameters, buffers, x)
 
     def _dropout_seeds(self, step: Tensor) -> dict[str, Tensor]:
         """A seed per run for every dropout module."""

@@ -12,6 +12,7 @@ from ehnn.overlap import Overlap
 
 from ..dropout import Dropout
 from ..layer import AGGREGATIONS, Layer, check_choice
+from ..norm import LayerNorm
 
 
 class AllDeepSets(Layer):
@@ -58,7 +59,7 @@ class AllSetTransformer(Layer):
         self.query = nn.Parameter(torch.empty(heads, d_out // heads))
         nn.init.xavier_uniform_(self.query)
         self.key, self.value = nn.Linear(d_in, d_out), nn.Linear(d_in, d_out)
-        self.norm1, self.norm2 = nn.LayerNorm(d_out), nn.LayerNorm(d_out)
+        self.norm1, self.norm2 = LayerNorm(d_out), LayerNorm(d_out)
         self.feed_forward = _mlp(d_out, d_out, dropout)
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:

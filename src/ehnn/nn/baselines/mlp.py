@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
 
+from ..norm import LayerNorm
 from ._model import NodeModel, steps
 
 
@@ -48,7 +49,7 @@ class _Pointwise(nn.Module):
 
     def __init__(self, d_in: int, d_out: int, norm: bool) -> None:
         super().__init__()
-        self.norm = nn.LayerNorm(d_in) if norm else nn.Identity()
+        self.norm = LayerNorm(d_in) if norm else nn.Identity()
         self.linear = nn.Linear(d_in, d_out)
 
     def forward(self, x: Tensor, h: Hypergraph) -> Tensor:

@@ -1,0 +1,19 @@
+"""Layer normalisation."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from ehnn.ops import layer_norm, norm_and_skip
+
+
+class LayerNorm(nn.LayerNorm):
+    """`torch.nn.LayerNorm` of rows, by `ehnn.ops.layer_norm`."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``[rows, d] → [rows, d]``."""
+        return layer_norm(x, self.weight, self.bias, self.eps)
+
+    def beside(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The norm of ``x``, and ``x`` for a skip connection."""
+        return norm_and_skip(x, self.weight, self.bias, self.eps)

@@ -1,0 +1,126 @@
+"""What a row of the node classification table is made of, and the hyperparameters of a cell."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from torch import Tensor, nn
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.nn import EHNNMLP, EHNNTransformer, baselines
+from ehnn.training import TrainConfig
+
+
+class SampledHAN(baselines.HAN):
+    """HAN that reads the minibatch of a `SampledHypergraph`."""
+
+    def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        return super().forward(h, x, sample=getattr(h, "sample", None))
+
+
+@dataclass(frozen=True)
+class Model:
+    """What a row of the table is made of.
+
+    Attributes:
+        kind: a layer for `Stack`, or a whole model from nodes to nodes.
+        stacked: whether it is a layer.
+        pairs: V → V∪E → V pairs of a layer.
+        activation: ReLU after each layer.
+        self_loops: the hypergraph gets a hyperedge {v} for every node v that has none.
+        sampled: trained by minibatches of sampled neighbours.
+        residual: every node keeps what it was before a layer, the release's ``x + Attn(LayerNorm(x))``. Two
+            pairs of attention layers without it average a node's own features away: on House the loss
+            then stays at that of a coin for 100 epochs and more.
+    """
+
+    kind: type[nn.Module]
+    stacked: bool = False
+    pairs: int = 1
+    activation: bool = False
+    self_loops: bool = False
+    sampled: bool = False
+    residual: bool = False
+
+
+MODELS = {
+    "mlp": Model(baselines.MLP),
+    "cegcn": Model(baselines.CEGCN),
+    "cegat": Model(baselines.CEGAT),
+    "hnhn": Model(baselines.HNHN, self_loops=True),
+    "hgnn": Model(baselines.HGNN, self_loops=True),
+    "hcha": Model(baselines.HCHA, self_loops=True),
+    "hyper-gcn": Model(baselines.HyperGCN),
+    "uni-gcn-ii": Model(baselines.UniGCNII),
+    "han": Model(baselines.HAN),
+    "han-minibatch": Model(SampledHAN, sampled=True),
+    "all-deep-sets": Model(baselines.AllDeepSets, stacked=True, activation=True),
+    "all-set-transformer": Model(baselines.AllSetTransformer, stacked=True, activation=True),
+    "ehnn-mlp": Model(EHNNMLP, stacked=True),
+    "ehnn-transformer": Model(EHNNTransformer, stacked=True, pairs=2, residual=True),
+    "ehnn-mlp+": Model(EHNNMLP, stacked=True, residual=True),
+    "ehnn-transformer+": Model(EHNNTransformer, stacked=True, residual=True),
+}
+"""Rows of Table 2, and after them those of the recipes beyond the paper."""
+
+
+def find_model(name: str) -> Model:
+    """The model called ``name``; a ValueError with the known names otherwise."""
+    if name in MODELS:
+        return MODELS[name]
+    close = difflib.get_close_matches(str(name), MODELS, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise ValueError(f"unknown model {name!r}.{hint} Known: {', '.join(MODELS)}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Hyperparameters of one model on one dataset.
+
+    Attributes:
+        width: hidden channels d.
+        weight_decay, lr: of Adam; the decay is added to the gradient.
+        options: further arguments of the layer (or of the whole model).
+        dropout: between layers.
+        classifier_hidden: d_c.
+        classifier_layers: 1 ignores d_c.
+
+    What the recipes beyond the paper add, nothing by default:
+
+    Attributes:
+        path: families that a stack runs through, in place of the pairs of the model.
+        inputs: arguments of `PreparedNodes`, the task whose runs have their own features.
+        train: further arguments of `TrainConfig`.
+    """
+
+    width: int = 256
+    weight_decay: float = 0.0
+    lr: float = 1e-3
+    options: Mapping[str, Any] = field(default_factory=dict)
+    dropout: float = 0.5
+    classifier_hidden: int = 64
+    classifier_layers: int = 1
+    path: tuple[str, ...] | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    train: Mapping[str, Any] = field(default_factory=dict)
+
+    def train_config(self, epochs: int, model: str = "ehnn-mlp") -> TrainConfig:
+        """The paper's protocol with this learning rate and weight decay, and whatever ``train`` changes."""
+        protocol: dict[str, Any] = {
+            "lr": self.lr,
+            "weight_decay": self.weight_decay,
+            "clip_norm": 5.0,
+            "optimizer": "adam",
+            "checkpoint_every": 100,
+            "cuda_graph": not find_model(model).sampled,
+        }
+        return TrainConfig(epochs=epochs, **(protocol | dict(self.train)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON; what has its default beyond the paper's table is left out."""
+        given = asdict(self) | {"options": dict(self.options)}
+        beyond = ("path", "inputs", "train")
+        return {k: v for k, v in given.items() if k not in beyond or v not in (None, {})}
