@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Pairs
-from ehnn.ops import join, shifted_relu, spread
+from ehnn.ops import fits, join, shifted_relu, small_phi, spread
 from ehnn.overlap import Orders
 
 from .dropout import Dropout
@@ -51,21 +51,25 @@ class Phi(nn.Module):
         self.skip = nn.Linear(d_in, d_out, bias=False) if d_in != d_out else nn.Identity()
 
     def forward(self, x: Tensor, orders: Orders, plus: Plus | None = None) -> Tensor:
-        """``[rows, d_in] → [rows, d_out]``; ``plus`` is added to the rows (in the same pass as the skip)."""
-        table, dropout = self._table(orders), self.dropout1
+        """``[rows, d_in] → [rows, d_out]``; ``plus`` is added to the rows."""
+        weight, reads_order = self.first.weight.split([x.shape[1], self.encoding.dim], 1)
+        table, dropout = self._table(orders, reads_order), self.dropout1
 
         def some_rows(x: Tensor, index: Tensor) -> Tensor:
-            return self._rows(x, lambda z: dropout((z + F.embedding(index, table)).relu_()), None)
+            return self._rows(x, weight, lambda z: dropout((z + F.embedding(index, table)).relu_()), None)
 
-        chunked = by_chunks(some_rows, x, orders.index)
-        if chunked is not None:
-            return chunked if plus is None else chunked + spread(*plus)
-        return self._rows(x, lambda z: act(z, table, orders.pairs, dropout), plus)
+        y = by_chunks(some_rows, x, orders.index)
+        y = self._fused(x, weight, table, orders.pairs) if y is None else y
+        if y is None:
+            return self._rows(x, weight, lambda z: act(z, table, orders.pairs, dropout), plus)
+        return y if plus is None else y + spread(*plus)
 
-    def _rows(self, x: Tensor, first: Callable[[Tensor], Tensor], plus: Plus | None) -> Tensor:
+    def _rows(
+        self, x: Tensor, weight: Tensor, first: Callable[[Tensor], Tensor], plus: Plus | None
+    ) -> Tensor:
         """φ of rows; ``first`` shifts the first layer by the order of each."""
         normed, x = (x, x) if self.norm is None else self.norm.beside(x)
-        hidden = first(F.linear(normed, self.first.weight[:, : x.shape[1]]))
+        hidden = first(F.linear(normed, weight))
         hidden = F.linear(hidden, self.second.weight)
         hidden = act(hidden, self.second.bias.unsqueeze(0), None, self.dropout2)
         table, pairs = plus or (None, None)
@@ -73,12 +77,23 @@ class Phi(nn.Module):
         table = bias if table is None else table + bias
         return join(F.linear(hidden, self.third.weight), self.skip(x), table, pairs)
 
-    def _table(self, orders: Orders) -> Tensor:
+    def _fused(self, x: Tensor, weight: Tensor, table: Tensor, pairs: Pairs) -> Tensor | None:
+        """φ as one kernel, for few rows of a small width on a GPU; None where that does not apply."""
+        drops = self.dropout1, self.dropout2
+        drawn = self.training and any(d.p and not d.seeded for d in drops)  # by PyTorch, not by a mask
+        if self.norm is None or drawn or not fits(x, x.shape[1], self.third.out_features):
+            return None
+        norm, second, third = self.norm, self.second, self.third
+        return small_phi(
+            x, table, None if table.shape[0] == 1 else pairs, norm.weight, norm.bias, weight, second.weight,
+            second.bias, third.weight, third.bias, (drops[0].mask, drops[1].mask),
+        )  # fmt: skip
+
+    def _table(self, orders: Orders, weight: Tensor) -> Tensor:
         """``[distinct, d_out]``: what the first layer adds for each order (one row without encoding)."""
-        weight, bias = self.first.weight, self.first.bias
         if self.encoding.dim == 0:
-            return bias.unsqueeze(0)
-        return F.linear(self.encoding.of(orders, weight.dtype), weight[:, -self.encoding.dim :], bias)
+            return self.first.bias.unsqueeze(0)
+        return F.linear(self.encoding.of(orders, weight.dtype), weight, self.first.bias)
 
 
 def act(z: Tensor, table: Tensor, pairs: Pairs | None, dropout: Dropout) -> Tensor:

@@ -7,10 +7,12 @@ from .join import join
 from .layer_norm import layer_norm, norm_and_skip
 from .segment_sum import segment_mean, segment_sum, spread
 from .shifted_relu import shifted_relu
+from .small_phi import fits, small_phi
 from .softmax_sum import reference_softmax_sum, segment_softmax_sum
 
 __all__ = [
     "Mask",
+    "fits",
     "grouped_matmul",
     "join",
     "layer_norm",
@@ -21,6 +23,7 @@ __all__ = [
     "segment_softmax_sum",
     "segment_sum",
     "shifted_relu",
+    "small_phi",
     "spread",
     "use_backend",
 ]

@@ -112,6 +112,7 @@ def forward(
     grid, shape = _launch(x)
     shift = x if table is None else rows_of(table)
     offset = 0x9E3779B9 * (whole or x.shape[1]) & 0xFFFFFFFF  # the hash has 32 bits
+    seed = None if seed is None else seed.contiguous()  # runs may share one
     given = [x if t is None else t for t in (index, seed, numbers)]  # what is not read is any pointer
     _forward_kernel[grid](
         x, shift, *given, y, x.shape[0] * x.shape[1], x.shape[1], offset, x.shape[2],

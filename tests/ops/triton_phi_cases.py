@@ -1,0 +1,140 @@
+"""Cases for the kernels of a narrow φ, run by test_ops_small_phi.py in a process of their own.
+
+Triton decides at import whether its kernels are interpreted, so the variable must be set before.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+import numpy as np
+import pytest
+import torch
+from ops_helpers import assert_as_good_as_plain, values_and_gradients
+from torch import Tensor
+
+from ehnn.hypergraph.pairs import Pairs, selection
+from ehnn.ops import Mask, triton_phi, use_backend
+from ehnn.ops.small_phi import Masks, _backward, _forward, fits, reference_phi, small_phi
+
+np.seterr(all="ignore")
+torch.use_deterministic_algorithms(True)  # which also fills memory that nobody wrote with NaN
+SEED = torch.tensor(2**40 + 7)
+
+
+def inputs(rows: int, d: int, orders: int, runs: tuple[int, ...] = ()) -> list[Tensor]:
+    """What `of_whole` takes."""
+    generator = torch.Generator().manual_seed(rows + d)
+    shapes = [(rows, d), (orders, d), (d,), (d,), (d, d + 3), (d, d), (d,), (d, d), (d,)]
+    drawn = [torch.randn(*runs, *shape, generator=generator) for shape in shapes]
+    return [t / d**0.5 if i in (4, 5, 7) else t for i, t in enumerate(drawn)]
+
+
+def of_whole(fn, pairs: Pairs | None, masks: Masks):
+    """φ as a function of its tensors, with a first layer of which x meets a slice."""
+
+    def phi(x, table, gamma, beta, first, w2, b2, w3, b3):
+        return fn(x, table, pairs, gamma, beta, first[:, : x.shape[1]], w2, b2, w3, b3, masks)
+
+    return phi
+
+
+def orders_of(rows: int, orders: int) -> Pairs | None:
+    return None if orders == 1 else selection(torch.arange(rows) * 7 % orders, orders)
+
+
+def masks_of(rows: int) -> list[Masks]:
+    numbers = torch.arange(rows).flip(0) + 100
+    return [(None, None), (Mask(SEED, 0.5), Mask(SEED + 1, 0.25, numbers, 1000)), (None, Mask(SEED, 0.1))]
+
+
+def compare_with_plain(rows: int, d: int, orders: int, masks: Masks) -> None:
+    pairs = orders_of(rows, orders)
+
+    def plain(*tensors: Tensor) -> Tensor:
+        with use_backend("reference"):
+            return of_whole(reference_phi, pairs, masks)(*tensors)
+
+    assert_as_good_as_plain(of_whole(small_phi, pairs, masks), plain, inputs(rows, d, orders))
+
+
+def compare_runs(rows: int, d: int, orders: int) -> None:
+    """Runs side by side, of which some inputs are shared, against each run alone; gradients too."""
+    pairs = orders_of(rows, orders)
+    seeds = torch.tensor([3, 2**35, 11])
+    dims = (0, 0, None, 0, 0, 0, None, 0, 0)
+    tensors = [t if d == 0 else t[0] for t, d in zip(inputs(rows, d, orders, (3,)), dims, strict=True)]
+
+    def run(seed: Tensor, *one: Tensor) -> Tensor:
+        return of_whole(small_phi, pairs, (Mask(seed, 0.5), Mask(SEED, 0.5)))(*one)
+
+    def alone(*many: Tensor) -> Tensor:
+        each = ([t if d is None else t[i] for t, d in zip(many, dims, strict=True)] for i in range(3))
+        return torch.stack([run(seed, *one) for seed, one in zip(seeds, each, strict=True)])
+
+    def together(*many: Tensor) -> Tensor:
+        return torch.vmap(run, (0, *dims))(seeds, *many)
+
+    results = [values_and_gradients(fn, tensors) for fn in (together, alone)]
+    for got, want in zip(*results, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-5)
+    gradient = torch.func.grad(lambda x, seed, *rest: run(seed, x, *rest).square().sum())
+    got = torch.vmap(gradient, (0, 0, *dims[1:]))(tensors[0], seeds, *tensors[1:])
+    x = tensors[0].clone().requires_grad_()
+    torch.testing.assert_close(got, torch.autograd.grad(alone(x, *tensors[1:]).square().sum(), x)[0])
+
+
+def compare_compiled() -> None:
+    tensors, pairs = inputs(20, 16, 4), orders_of(20, 4)
+    phi = of_whole(small_phi, pairs, masks_of(20)[1])
+    phi(*tensors)  # the pattern is split outside of the graph
+    compiled = torch.compile(phi, fullgraph=True, dynamic=True, backend="aot_eager")
+    for got, want in zip(*(values_and_gradients(f, tensors) for f in (compiled, phi)), strict=True):
+        torch.testing.assert_close(got, want)
+    x, table, gamma, beta, first, *rest = (t.unsqueeze(0) for t in tensors)
+    given = (x, table, pairs.index, [gamma, beta, first[..., :16], *rest], *[None, 0.0, None, None] * 2)
+    for op, args in ((_forward, given), (_backward, (x, *given))):
+        torch.library.opcheck(op, args, test_utils=("test_schema", "test_faketensor"))
+
+
+def check_edges() -> None:
+    """No rows, what does not fit, and the second derivative."""
+    for t in values_and_gradients(of_whole(small_phi, None, (None, None)), inputs(0, 16, 1))[1:]:
+        assert not t.any()
+    x = torch.zeros(2, 64)
+    assert fits(x, 64, 64)
+    assert not any((fits(x, 64, 32), fits(x, 48, 48), fits(x, 256, 256), fits(x, 8, 8)))
+    assert not any((fits(x.double(), 64, 64), fits(x.half(), 64, 64)))
+    assert not fits(torch.zeros(2, 128), 128, 128)
+    torch.set_float32_matmul_precision("high")
+    assert fits(torch.zeros(2, 128), 128, 128)
+    torch.set_float32_matmul_precision("highest")
+    with torch.autocast("cpu", torch.bfloat16):
+        assert not fits(x, 64, 64)
+    tensors = [t.requires_grad_() for t in inputs(3, 16, 1)]
+    y = of_whole(small_phi, None, (None, None))(*tensors)
+    (dx,) = torch.autograd.grad(y.square().sum(), tensors[0], create_graph=True)
+    with pytest.raises(RuntimeError, match="second derivative"):
+        dx.sum().backward()
+
+
+if __name__ == "__main__":
+    with use_backend("triton"):
+        for rows in (1, 5, 16, 33, 100):
+            for orders, masks in zip((1, 3, 20), masks_of(rows), strict=True):
+                compare_with_plain(rows, 16, orders, masks)
+        compare_with_plain(33, 16, 1, masks_of(33)[1])
+        compare_with_plain(33, 16, 20, masks_of(33)[1])
+        for d in (32, 64):
+            compare_with_plain(33, d, 9, masks_of(33)[1])
+        compare_runs(20, 16, 1)
+        compare_runs(20, 16, 20)
+        compare_compiled()
+        check_edges()
+        # Several larger blocks of rows for each program, and one program for each of several runs.
+        triton_phi.PROGRAMS, triton_phi.FEW_ROWS = 2, 0
+        compare_with_plain(100, 16, 3, masks_of(100)[1])
+        compare_runs(40, 16, 5)
+    print("all triton cases of phi passed")
