@@ -28,6 +28,19 @@ class Request:
     out: Path
     runs_dir: Path
     fresh: bool
+    data_dir: Path | None = None
+    iterations: int | None = None
+    lr: float | None = None
+    finetune: bool = False
+    minutes: float | None = None
+    amp: bool = False
+    tf32: bool = False
+
+    def refuse(self, experiment: str, known: tuple[str, ...]) -> None:
+        """Raise a ValueError for options of other experiments."""
+        for name in ("data_dir", "iterations", "lr", "finetune", "minutes", "amp", "tf32"):
+            if name not in known and getattr(self, name) not in (None, False):
+                raise ValueError(f"--{name.replace('_', '-')} does not apply to {experiment}")
 
     @property
     def resume(self) -> str:
@@ -40,6 +53,7 @@ _LEGEND = "Test accuracy in %, mean ± std; epoch chosen on validation, or best 
 def table(place: str, asked: Request) -> int:
     """Run the `Experiment` at ``module:name``; returns the exit code."""
     module, _, name = place.partition(":")
+    asked.refuse(name.lower().replace("_", "-"), ())
     found: Experiment = getattr(import_module(module), name)
     models = choose_all("model", asked.models, found.models)
     settings = choose_all("setting", asked.settings, found.settings)
@@ -59,6 +73,7 @@ def nodes(asked: Request) -> int:
     from ehnn.reproduce import nodes
     from ehnn.results import read_rows
 
+    asked.refuse("nodes", ("data_dir", "amp", "tf32"))
     if asked.fresh:
         raise ValueError(
             f"nodes keeps finished runs by seed; to train again, remove {asked.runs_dir / 'nodes'}"
@@ -72,9 +87,38 @@ def nodes(asked: Request) -> int:
         epochs=asked.epochs or 500,
         device=asked.device,
         directory=asked.runs_dir / "nodes",
+        data_dir=asked.data_dir,
+        amp=asked.amp,
+        tf32=asked.tf32,
     )
     typer.echo(nodes.markdown(read_rows(nodes.EXPERIMENT, asked.out)))
     return FAILED if problems else 0
+
+
+def matching(name: str, asked: Request) -> int:
+    """Keypoint matching (Tables 3 and 4): a model is trained on all categories at once."""
+    from ehnn.reproduce import matching
+    from ehnn.reproduce.matching_data import Setup
+    from ehnn.reproduce.matching_recipes import BENCHMARKS
+
+    found = BENCHMARKS[name]
+    asked.refuse(name, ("data_dir", "iterations", "lr", "finetune", "minutes"))
+    if asked.settings:
+        raise ValueError(f"{name} trains on all categories at once; leave --setting out")
+    setup = Setup(
+        epochs=asked.epochs, iterations=asked.iterations, lr=asked.lr, finetune=asked.finetune,
+        minutes=asked.minutes, device=asked.device, data_dir=asked.data_dir,
+    )  # fmt: skip
+    models = choose_all("model", asked.models or list(matching.SHOWN), list(found.recipes))
+    rows = matching.reproduce(
+        found, models, setup, seeds=range(asked.seeds or 1), out=asked.out, runs_dir=asked.runs_dir,
+        fresh=asked.fresh, say=_say,
+    )  # fmt: skip
+    show_table(f"{found.title}\n{matching.LEGEND}", *matching.table(found, rows))
+    typer.echo(f"\nWritten: {asked.out / name}.json, .csv")
+    for path in matching.draw(found, asked.out):
+        typer.echo(f"Drawn:   {path}")
+    return 0
 
 
 def _say(text: str) -> None:
@@ -97,4 +141,6 @@ EXPERIMENTS: dict[str, Callable[[Request], int]] = {
     "k-edge": partial(table, "ehnn.reproduce.k_edge:K_EDGE"),
     "ablation": partial(table, "ehnn.reproduce.k_edge:ABLATION"),
     "nodes": nodes,
+    "willow": partial(matching, "willow"),
+    "voc": partial(matching, "voc"),
 }

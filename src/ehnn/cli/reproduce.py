@@ -12,6 +12,8 @@ from .experiments import EXPERIMENTS, Request
 
 Names = Optional[list[str]]  # noqa: UP045 (read at run time, also by Python 3.10)
 Count = Optional[int]  # noqa: UP045
+Rate = Optional[float]  # noqa: UP045
+Folder = Optional[Path]  # noqa: UP045
 
 
 def reproduce(
@@ -25,13 +27,26 @@ def reproduce(
     ] = None,
     seeds: Annotated[
         Count,
-        typer.Option(min=1, help="Number of runs, trained as one.", show_default="5; 20 for nodes"),
+        typer.Option(
+            "--seeds", "--runs", min=1, help="Number of runs.", show_default="5; nodes 20; matching 1"
+        ),
     ] = None,
-    epochs: Annotated[Count, typer.Option(min=1, help="Of each run.", show_default="500")] = None,
+    epochs: Annotated[Count, typer.Option(min=1, help="Of each run.", show_default="the paper's")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     out: Annotated[Path, typer.Option(help="Folder of the tables and the figure.")] = Path("results"),
     runs_dir: Annotated[Path, typer.Option(help="Folder of the checkpoints.")] = Path("runs"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Train again what is done or was stopped.")] = False,
+    data_dir: Annotated[
+        Folder, typer.Option(help="nodes, willow, voc: folder of the raw files.", show_default="$EHNN_DATA")
+    ] = None,
+    amp: Annotated[bool, typer.Option("--amp", help="nodes: bfloat16 in the training step.")] = False,
+    tf32: Annotated[bool, typer.Option("--tf32", help="nodes: TF32 products on a GPU.")] = False,
+    iterations: Annotated[Count, typer.Option(min=1, help="willow, voc: steps of an epoch.")] = None,
+    lr: Annotated[Rate, typer.Option(help="willow, voc: learning rate.")] = None,
+    finetune: Annotated[
+        bool, typer.Option("--finetune", help="willow, voc: train the backbone too.")
+    ] = False,
+    minutes: Annotated[Rate, typer.Option(help="willow, voc: stop training a model after so long.")] = None,
 ) -> None:
     """Train the models of a table of the paper and print it, ours next to the paper's.
 
@@ -41,10 +56,14 @@ def reproduce(
     \b
     ehnn reproduce k-edge --seeds 5
     ehnn reproduce k-edge --models ehnn-mlp ehnn-mlp+ --setting extrapolation
-    ehnn reproduce ablation --seeds 1 --epochs 100
+    ehnn reproduce nodes --datasets zoo house-1 --models ehnn-mlp ehnn-transformer --runs 5
+    ehnn reproduce willow --models ehnn-mlp nhgm-v2
     """
     run = EXPERIMENTS[choose("experiment", experiment, EXPERIMENTS)]
-    asked = Request(models, setting, seeds, epochs, pick_device(device), out, runs_dir, fresh)
+    asked = Request(
+        models, setting, seeds, epochs, pick_device(device), out, runs_dir, fresh, data_dir, iterations, lr,
+        finetune, minutes, amp, tf32,
+    )  # fmt: skip
     with readable_errors(asked.resume):
         code = run(asked)
     raise typer.Exit(code)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph import Hypergraph, Pairs
 from ehnn.ops import segment_sum
 
 from ._model import NodeModel, Propagation, steps
-from ._structure import degrees_of, members_of, orders_of, power, scale, stars_of
+from ._structure import derived, members_of, orders_of, power, scale, stars_of
 
 
 class HGNNConv(Propagation):
@@ -33,14 +34,21 @@ class HGNNConv(Propagation):
 def hypergraph_product(x: Tensor, h: Hypergraph, *, symmetric: bool) -> Tensor:
     """``[num_nodes, d] → [num_nodes, d]``: D^-½ H W B⁻¹ Hᵀ D^-½ x, or D⁻¹ H W B⁻¹ Hᵀ x if not symmetric."""
     weights = edge_weights(h, x)
-    if weights is None:
-        degrees, share = degrees_of(h, x), power(orders_of(h, x), -1)
-    else:
-        degrees = segment_sum(weights.unsqueeze(1), stars_of(h)).squeeze(1)
-        share = weights * power(orders_of(h, x), -1)
+    if weights is None:  # constants, which the sums take along
+        norm, share = derived(h.incidence, _factors, symmetric, x.dtype)
+        edges = segment_sum(x, members_of(h), of_rows=share, of_cols=norm if symmetric else None)
+        return segment_sum(edges, stars_of(h), of_rows=norm)
+    degrees = segment_sum(weights.unsqueeze(1), stars_of(h)).squeeze(1)
+    share = weights * power(orders_of(h, x), -1)
     norm = power(degrees, -0.5 if symmetric else -1.0)
     edges = scale(share, segment_sum(scale(norm, x) if symmetric else x, members_of(h)))
     return scale(norm, segment_sum(edges, stars_of(h)))
+
+
+def _factors(incidence: Pairs, symmetric: bool, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """D^-½ (or D⁻¹) and B⁻¹ of a hypergraph without weights."""
+    degrees, orders = incidence.t_lengths.to(dtype), incidence.lengths.to(dtype)
+    return power(degrees, -0.5 if symmetric else -1.0), power(orders, -1)
 
 
 def edge_weights(h: Hypergraph, x: Tensor) -> Tensor | None:
