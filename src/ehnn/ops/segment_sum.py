@@ -65,7 +65,18 @@ def spread(table: Tensor, pairs: Pairs) -> Tensor:
     """``[num_cols, …] → [num_rows, …]``: the row of ``table`` for each row of a selection."""
     if pairs.num_cols == 1:
         return table.expand(pairs.num_rows, *table.shape[1:])
+    if table.dim() == 2 and pairs.num_rows * table.shape[1] <= SMALL and _is_plain_cpu(table, pairs):
+        return torch.nn.functional.embedding(pairs.index, table)
     return segment_sum(table, pairs)
+
+
+SMALL = 2**17
+"""Elements up to which, on a CPU, a gather is faster than a sum for its lower overhead."""
+
+
+def _is_plain_cpu(table: Tensor, pairs: Pairs) -> bool:
+    transformed = torch._C._are_functorch_transforms_active() or torch.compiler.is_compiling()
+    return backend_of(table) == "cpu" and not transformed and not hasattr(pairs, "reduce_sum")
 
 
 class _SegmentSum(torch.autograd.Function):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, stack_module_state, vmap
+from torch.func import stack_module_state, vmap
 
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn.dropout import Dropout
@@ -43,6 +44,7 @@ class Runs:
         for _, module in self._dropouts:
             module.seeded = True
         self._seeds = torch.tensor(self.seeds, dtype=torch.int64, device=device)
+        self._places = _places(self.model)
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -60,20 +62,32 @@ class Runs:
         With ``step`` (an int64 tensor, so that a captured graph can count on) the models train, with the
         dropout masks of that step; without it they predict. Stacked ``parameters`` stand in for the own.
         """
-        self.model.train(step is not None)
+        if self.model.training != (step is not None):
+            self.model.train(step is not None)
         parameters = self.parameters if parameters is None else parameters
         buffers = self._dropout_seeds(step) if step is not None else {}
         own_x = x is not None and x.dim() == 3
 
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor | None) -> Tensor:
-            return functional_call(self.model, (parameters, buffers), (h, x))
+            return self._call(parameters | buffers, h, x)
 
-        if len(self) == 1:
-            first = {k: v[0] for k, v in parameters.items()}
-            y = one(first, {k: v[0] for k, v in buffers.items()}, x[0] if x is not None and own_x else x)
-            return y.unsqueeze(0)
+        if len(self) == 1:  # squeeze: the gradient of an index would be a copy into zeros
+            first, seeds = ({k: v.squeeze(0) for k, v in d.items()} for d in (parameters, buffers))
+            return one(first, seeds, x[0] if x is not None and own_x else x).unsqueeze(0)
         dims = (0, 0 if buffers else None, 0 if own_x else None)
         return vmap(one, in_dims=dims)(parameters, buffers, x)
+
+    def _call(self, values: dict[str, Tensor], h: Hypergraph, x: Tensor | None) -> Tensor:
+        """The model with other tensors in the places of its own; `torch.func.functional_call` searches for
+        the places in every call, which takes as long as a small model."""
+        kept = [owner[name] for owner, name, _ in self._places]
+        try:
+            for owner, name, key in self._places:
+                owner[name] = values.get(key, owner[name])
+            return self.model(h, x)
+        finally:
+            for (owner, name, _), own in zip(self._places, kept, strict=True):
+                owner[name] = own
 
     def _dropout_seeds(self, step: Tensor) -> dict[str, Tensor]:
         """A seed per run for every dropout module."""
@@ -88,10 +102,12 @@ class Runs:
     def clip_gradients(self, max_norm: float) -> None:
         """Scale the gradient of each run to at most ``max_norm``."""
         gradients = self.gradients()
-        norms = torch.cat([g.reshape(len(self), -1) for g in gradients], 1).norm(dim=1)
+        if len(self) == 1:
+            norms = torch.stack(torch._foreach_norm(gradients)).norm(keepdim=True)
+        else:
+            norms = torch.cat([g.reshape(len(self), -1) for g in gradients], 1).norm(dim=1)
         scale = (max_norm / (norms + 1e-6)).clamp(max=1.0)
-        for g in gradients:
-            g.mul_(scale.reshape(-1, *[1] * (g.dim() - 1)))
+        torch._foreach_mul_(gradients, [scale.reshape(-1, *[1] * (g.dim() - 1)) for g in gradients])
 
     def state(self) -> dict[str, Tensor]:
         """A copy of the stacked parameters."""
@@ -114,6 +130,13 @@ class Runs:
             if isinstance(module, Dropout):
                 module.seeded = False
         return model
+
+
+def _places(model: nn.Module) -> list[tuple[dict[str, Any], str, str]]:
+    """Where each parameter and buffer stands: the dictionary of its module, its name there, its full name."""
+    names = {id(t): key for key, t in (*model.named_parameters(), *model.named_buffers())}
+    dictionaries = [d for module in model.modules() for d in (module._parameters, module._buffers)]
+    return [(d, name, names[id(t)]) for d in dictionaries for name, t in d.items() if t is not None]
 
 
 def _seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
