@@ -1,0 +1,105 @@
+"""Several runs beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .bars import Bar, row_figure
+from .frame import figure
+from .lines import Line, line_figure, line_of
+from .markup import Markup, tag
+from .matrix import scroll
+from .runs import Run
+from .scales import duration, percent, short
+from .sections import mean_std, metric_name, on_test, unit
+from .settings import settings
+from .theme import SERIES
+
+
+def comparison(runs: Sequence[Run]) -> list[Markup]:
+    """A table with a box to show or hide each run, curves and accuracies of all, and what differs."""
+    points = max(60, min(400, 4000 // len(runs)))
+    names = {metric_name(run) for run in runs}
+    metric = names.pop() if len(names) == 1 else "metric, larger is better"
+    found = [_table(runs)]
+    for key, title, label in (("loss", "Training loss", "loss"), ("valid", "Validation", metric)):
+        lines = _lines(runs, key, points)
+        if lines:
+            found.append(line_figure(title, lines, label, f"all-{key}", scales=key == "loss"))
+    shares = [
+        None if run.test is None or run.test.accuracy is None else 100 * run.test.accuracy for run in runs
+    ]
+    bars = _bars(runs, shares, lambda value: percent(value / 100))
+    found += [row_figure("Test accuracy", bars, "accuracy, %")] if len(bars) > 1 else []
+    bars = _bars(runs, [run.seconds for run in runs], duration)
+    found += [row_figure("Time", bars, "seconds", max(bar.value for bar in bars))] if len(bars) > 1 else []
+    different = _differences(runs)
+    return found if different is None else [*found, different]
+
+
+def _lines(runs: Sequence[Run], key: str, points: int) -> list[Line]:
+    lines = [
+        line_of(run.history, key, run.name, style=place, dash=place, run=place, points=points)
+        for place, run in enumerate(runs)
+        if run.history is not None
+    ]
+    return [line for line in lines if line is not None]
+
+
+def _bars(runs: Sequence[Run], values: Sequence[float | None], write: Callable[[float], str]) -> list[Bar]:
+    """A bar for each run that has a value."""
+    return [
+        Bar(run.name, value, f"{run.name}: {write(value)}", text=write(value), style=place, run=place)
+        for place, (run, value) in enumerate(zip(runs, values, strict=True))
+        if value is not None
+    ]
+
+
+COLUMNS = ("run", "model", "task", "best validation", "in epoch", "test", "time")
+
+
+def _table(runs: Sequence[Run]) -> Markup:
+    head = tag("tr", *(tag("th", name, scope="col") for name in COLUMNS))
+    rows = [tag("tr", *_fields(run, place), class_=f"s{place % SERIES}") for place, run in enumerate(runs)]
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain runs")
+    note = "Untick a run to hide it everywhere on this page."
+    return figure("Runs", scroll(table, "Runs"), note=note, wide=True)
+
+
+def _fields(run: Run, place: int) -> list[Markup]:
+    box = tag("input", type="checkbox", checked=True, data_shows=place, aria_label=f"Show {run.name}")
+    swatch = tag("span", class_="swatch", aria_hidden="true")
+    link = tag("a", run.name, href=f"#run-{place}")
+    best = None if run.history is None else run.history.best()
+    values = [run.model, run.task, None, None, (on_test(run) or (None, None))[1]]
+    if best is not None and run.history is not None:
+        epochs = np.unique(run.history.epochs[best[0]])
+        values[2] = mean_std(best[1], unit(run))
+        values[3] = short(float(epochs[0])) if len(epochs) == 1 else f"{epochs[0]}–{epochs[-1]}"
+    values.append(None if run.seconds is None else duration(run.seconds))
+    first = tag("th", tag("div", box, swatch, link, class_="pick"), scope="row")
+    return [first, *(tag("td", "–" if value is None else value) for value in values)]
+
+
+def _differences(runs: Sequence[Run]) -> Markup | None:
+    """The settings that two runs have with different values."""
+    tables = [settings(run) for run in runs]
+    keys = dict.fromkeys(key for table in tables for key in table)
+    different = [key for key in keys if len({table[key] for table in tables if key in table}) > 1]
+    if not different:
+        return None
+    head = tag(
+        "tr", tag("th", "setting", scope="col"),
+        *(tag("th", run.name, scope="col", data_run=place) for place, run in enumerate(runs)),
+    )  # fmt: skip
+    rows = [
+        tag(
+            "tr", tag("th", key, scope="row"),
+            *(tag("td", table.get(key, "–"), data_run=place) for place, table in enumerate(tables)),
+        )
+        for key in different
+    ]  # fmt: skip
+    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
+    return figure("Settings that differ", scroll(table, "Settings that differ"), wide=True)

@@ -1,0 +1,55 @@
+"""How a run was configured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from .markup import Markup, tag
+from .matrix import scroll
+from .runs import Run
+
+
+def configuration(run: Run) -> Markup | None:
+    """The settings as a table, and the command."""
+    rows = [*settings(run).items(), ("ehnn", run.version)]
+    cells = [
+        tag("tr", tag("th", key, scope="row"), tag("td", value)) for key, value in rows if value is not None
+    ]
+    if not cells and run.command is None:
+        return None
+    table = scroll(tag("table", tag("tbody", *cells), class_="settings"), "Settings") if cells else None
+    command = None if run.command is None else tag("div", tag("code", run.command), class_="command")
+    return tag("div", command, table, class_="card wide")
+
+
+def settings(run: Run) -> dict[str, str]:
+    """Task, model and parameters by name, as text."""
+    first = {"task": run.task, "model": run.model}
+    return {key: value for key, value in first.items() if value is not None} | {
+        key: value for key, value in flat(run.parameters).items() if key not in first or first[key] is None
+    }
+
+
+def flat(parameters: Mapping[str, Any], before: str = "") -> dict[str, str]:
+    """Parameters by dotted name, as text.
+
+    >>> flat({"lr": 0.001, "options": {"heads": 4}, "seeds": [0, 1], "amp": False, "patience": None})
+    {'lr': '0.001', 'options.heads': '4', 'seeds': '0, 1', 'amp': 'no', 'patience': 'none'}
+    """
+    found: dict[str, str] = {}
+    for key, value in parameters.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{before}{key}.")
+        else:
+            found[f"{before}{key}"] = _plain(value)
+    return found
+
+
+def _plain(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
+    if isinstance(value, list) and all(isinstance(v, (int, float, str)) for v in value):
+        return ", ".join(map(str, value))
+    return json.dumps(value) if isinstance(value, list) else str(value)
