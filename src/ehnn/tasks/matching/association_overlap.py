@@ -1,0 +1,93 @@
+"""The overlap of an association hypergraph, without a search: its layout says everything."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph.pairs import arange_like, repeat
+from ehnn.overlap import Orders, Overlap
+
+
+def candidates_overlap(h: Hypergraph, counts: dict[int, int]) -> Overlap:
+    """``h.overlap("all", "nodes")`` of hyperedges sorted by order, ``counts[k]`` of each order k.
+
+    What `ehnn.overlap` finds by sorting and counting, each time waiting for the device, is known here: the
+    orders that occur, that every candidate meets at least itself, and that candidates are sorted by member.
+    """
+    n, members = h.num_nodes, h.num_members
+    nodes, ends = torch.arange(n, device=h.device), torch.arange(n + 1, device=h.device)
+    sources = torch.cat([h.node_batch, h.edge_batch])
+    spread = Pairs(n, members, ends, h.node_batch, _pointer(h.node_batch, members), nodes, nodes)
+    overlap = Overlap(
+        _meetings(h.incidence, nodes, ends),
+        Orders.constant(1, n, h.device),
+        None,
+        None if members == 1 else _grouped(sources, members),
+        None if members == 1 else spread,
+        _by_order({1: n, **counts}, h.device),
+        Orders.constant(1, n, h.device),
+        sources,
+        h.node_batch,
+        members,
+    )
+    vars(overlap)["sizes_and_pool"] = _ones_then_zeros(
+        n, members, h.device
+    )  # a kept view, as if asked for before
+    return overlap
+
+
+def _meetings(incidence: Pairs, nodes: Tensor, ends: Tensor) -> Pairs:
+    """Candidates × (candidates, then hyperedges): each meets itself first, then its hyperedges."""
+    n = incidence.num_cols
+    holder = repeat(incidence.t_lengths, len(incidence))
+    place = arange_like(holder) + holder + 1
+    ptr = incidence.t_ptr + ends
+    index = holder.new_empty(n + len(incidence))
+    index[ptr[:-1]] = nodes
+    index[place] = incidence.t_index + n
+    by_edge = torch.empty_like(place)
+    by_edge[incidence.t_perm] = place
+    return Pairs(
+        n,
+        n + incidence.num_rows,
+        ptr,
+        index,
+        torch.cat([ends, incidence.ptr[1:] + n]),
+        torch.cat([nodes, incidence.index]),
+        torch.cat([ptr[:-1], by_edge]),
+    )
+
+
+def _grouped(member: Tensor, members: int) -> Pairs:
+    """Members × rows."""
+    values, order = torch.sort(member, stable=True)
+    back = torch.empty_like(order)
+    back[order] = arange_like(order)
+    ends = torch.arange(member.shape[0] + 1, device=member.device)
+    return Pairs(members, member.shape[0], _pointer(values, members), order, ends, member, back)
+
+
+def _pointer(ascending: Tensor, size: int) -> Tensor:
+    """``[size + 1]``; unlike a count it does not wait for the device."""
+    return torch.searchsorted(ascending, torch.arange(size + 1, device=ascending.device))
+
+
+def _by_order(counts: dict[int, int], device: torch.device) -> Orders:
+    """Orders of rows that are sorted by order."""
+    there = {order: count for order, count in counts.items() if count}
+    lengths = torch.tensor([list(there), list(there.values())], device=device)  # one copy from the host
+    total = sum(there.values())
+    ptr = torch.nn.functional.pad(lengths[1].cumsum(0), (1, 0))
+    ends = torch.arange(total + 1, device=device)
+    index = repeat(lengths[1], total)
+    return Orders(lengths[0], Pairs(total, len(there), ends, index, ptr, ends[:-1], ends[:-1]))
+
+
+def _ones_then_zeros(ones: int, zeros: int, device: torch.device) -> Orders:
+    rows = torch.arange(ones + zeros + 1, device=device)
+    index = (rows[:-1] < ones).long()
+    order = (rows[:-1] + ones) % (ones + zeros)  # the zeros, then the ones
+    ptr = torch.stack([rows[0], rows[zeros], rows[-1]])
+    return Orders(rows[:2], Pairs(ones + zeros, 2, rows, index, ptr, order, order))

@@ -1,0 +1,142 @@
+"""What a backbone saw of all images of an experiment, or the images themselves, on one device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from .feature_cache import FeatureStore
+from .images import SIZE
+from .keypoints import Keypoints
+from .pair_batch import PairBatch, Side
+from .pair_model import Look
+
+_CHUNK = 64  # sets of keypoints that are looked at together
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where images and keypoints are in a `Gallery`: numbers alone, for processes without a device.
+
+    Attributes:
+        number: of an image, by its id.
+        first: the row of the first keypoint of a set of keypoints, by its content.
+        total: number of rows.
+    """
+
+    number: Mapping[str, int]
+    first: Mapping[str, int]
+    total: int
+
+    @classmethod
+    def of(cls, items: Iterable[Keypoints]) -> Places:
+        """Images and sets of keypoints in the order in which they first occur."""
+        sets = distinct(items)
+        lengths = torch.tensor([len(k) for k in sets], dtype=torch.int64)
+        starts = (lengths.cumsum(0) - lengths).tolist()
+        number: dict[str, int] = {}
+        for k in sets:
+            number.setdefault(k.id, len(number))
+        first = {k.content: start for k, start in zip(sets, starts, strict=True)}
+        return cls(number, first, int(lengths.sum()))
+
+    def images(self, items: Iterable[Keypoints]) -> Tensor:
+        """``[images]``."""
+        return torch.tensor([self.number[k.id] for k in items])
+
+    def rows(self, items: Iterable[Keypoints]) -> Tensor:
+        """``[n]``, image after image."""
+        return torch.cat([self._rows(k) for k in items])
+
+    def _rows(self, keypoints: Keypoints) -> Tensor:
+        rows = torch.arange(len(keypoints)) if keypoints.rows is None else keypoints.rows
+        return self.first[(keypoints.whole or keypoints).content] + rows
+
+
+def distinct(items: Iterable[Keypoints]) -> list[Keypoints]:
+    """The sets of keypoints that items are, or were chosen from, each once."""
+    return list({k.content: k for k in (k.whole or k for k in items)}.values())
+
+
+@dataclass(frozen=True, eq=False)
+class Gallery:
+    """Features of keypoints and images where the model is, so that a batch brings numbers only.
+
+    Attributes:
+        places: where everything is.
+        features: ``[rows, channels]`` and ``whole [images, channels]`` of a frozen backbone, or None.
+        images: ``[images, 3, 256, 256]`` uint8 for a backbone that is trained along, or None.
+    """
+
+    places: Places
+    features: Tensor | None = None
+    whole: Tensor | None = None
+    images: Tensor | None = None
+
+    @classmethod
+    def of_features(
+        cls, items: Iterable[Keypoints], store: FeatureStore, device: torch.device | str = "cpu"
+    ) -> Gallery:
+        """What ``store`` holds of ``items``; see `FeatureStore.fill`."""
+        sets = distinct(items)
+        places = Places.of(sets)
+        found = [store.lookup(k) for k in sets]
+        whole = {k.id: of_image for k, (_, of_image) in zip(sets, found, strict=True)}
+        rows = torch.cat([of_points for of_points, _ in found])
+        return cls(places, rows.to(device), torch.stack([whole[name] for name in places.number]).to(device))
+
+    @classmethod
+    def of_images(cls, items: Iterable[Keypoints], device: torch.device | str = "cpu") -> Gallery:
+        """The decoded images, 196 kB each."""
+        sets = distinct(items)
+        places = Places.of(sets)
+        by_id = {k.id: k for k in sets}
+        images = torch.empty(len(by_id), 3, SIZE, SIZE, dtype=torch.uint8, device=device)
+        with ThreadPoolExecutor() as pool:  # decoding does not hold Python's lock
+            for i, pixels in enumerate(pool.map(lambda name: by_id[name].read_image(), places.number)):
+                images[i] = pixels
+        return cls(places, images=images)
+
+    @property
+    def device(self) -> torch.device:
+        held = self.features if self.features is not None else self.images
+        assert held is not None
+        return held.device
+
+    def seen(self, look: Callable[[Look], tuple[Tensor, Tensor]], sets: Sequence[Keypoints]) -> Gallery:
+        """What a backbone sees now of some sets of keypoints; rows of others are zero.
+
+        ``look`` gives features of keypoints and of images, see `Look`.
+        """
+        if self.images is None:
+            return self
+        features, whole = self.features, self.whole
+        for start in range(0, len(sets), _CHUNK):
+            chunk = sets[start : start + _CHUNK]
+            number = self.places.images(chunk).to(self.device)
+            points = torch.cat([k.points for k in chunk]).to(self.device)
+            counts = torch.tensor([len(k) for k in chunk], device=self.device)
+            of_points, of_images = look(Look(self.images[number], points, counts))
+            if features is None or whole is None:
+                features = of_points.new_zeros(self.places.total, of_points.shape[1])
+                whole = of_images.new_zeros(len(self.images), of_images.shape[1])
+            features[self.places.rows(chunk).to(self.device)] = of_points
+            whole[number] = of_images
+        return Gallery(self.places, features, whole)
+
+    def show(self, batch: PairBatch, rows: tuple[Tensor, Tensor], images: tuple[Tensor, Tensor]) -> PairBatch:
+        """The batch with features, or with images; everything is on the device of the gallery."""
+        sides = zip((batch.a, batch.b), rows, images, strict=True)
+        a, b = (self._side(side, at, which) for side, at, which in sides)
+        return replace(batch, a=a, b=b)
+
+    def _side(self, side: Side, rows: Tensor, images: Tensor) -> Side:
+        if self.features is None or self.whole is None:
+            assert self.images is not None
+            return replace(side, images=self.images.index_select(0, images))
+        features, whole = self.features.index_select(0, rows), self.whole.index_select(0, images)
+        return replace(side, features=features, whole=whole)

@@ -1,0 +1,167 @@
+"""Images where they lie: in a file, in a tar file or turned; read when they are needed, 256 × 256 pixels."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import tarfile
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+SIZE = 256
+MAX_PIXELS = 89_000_000  # more is taken for a decompression bomb; Pillow draws the line near here too
+_MEAN_COLOUR = (124, 116, 104)  # of ImageNet: what a backbone finds least surprising outside a turned image
+Box = tuple[float, float, float, float]
+
+
+class ImageSource(Protocol):
+    """Anything that can be read as a 256 × 256 image."""
+
+    def read(self) -> Tensor:
+        """``[3, 256, 256]`` uint8."""
+
+    @property
+    def content(self) -> str:
+        """A hash of the encoded bytes and of what is done to them: equal content, equal pixels."""
+
+
+@dataclass(frozen=True)
+class ImageFile:
+    """An encoded image (JPEG, PNG …): a whole file, or ``length`` bytes of one from ``offset`` on.
+
+    The file is opened for each reading, so that any process or thread may read. ``box`` is what to cut out
+    before resizing, as left, top, right and bottom in pixels; pixels outside the image are black.
+    """
+
+    path: Path
+    offset: int = 0
+    length: int = -1
+    box: Box | None = None
+
+    def read(self) -> Tensor:
+        return _pixels(self._decode(self.box, SIZE))
+
+    @property
+    def content(self) -> str:
+        return hashlib.sha256(self._bytes() + repr(self.box).encode()).hexdigest()
+
+    def size(self) -> tuple[int, int]:
+        """Width and height as displayed; decodes the whole image, so a broken one is found here."""
+        return self._decode(None, None).size
+
+    def header_size(self) -> tuple[int, int]:
+        """Width and height as stored, from the file's first bytes alone."""
+        try:
+            with _pillow().open(self.path) as image:
+                return image.size
+        except (OSError, ValueError, SyntaxError) as error:
+            raise ValueError(f"cannot read the image in {self.path}: {error}") from error
+
+    def _bytes(self) -> bytes:
+        with open(self.path, "rb") as file:
+            file.seek(self.offset)
+            return file.read(self.length)
+
+    def _decode(self, box: Box | None, size: int | None) -> Image:
+        pil = _pillow()
+        try:
+            with pil.open(io.BytesIO(self._bytes())) as image:
+                if math.prod(image.size) > MAX_PIXELS:
+                    raise ValueError(f"{image.size} pixels are too many, at most {MAX_PIXELS} are read")
+                _reduce(image, box, size)
+                image = _upright(image).convert("RGB")
+                if size is None or (box is None and image.size == (size, size)):
+                    return image
+                return _cut(image, box, size)
+        except (OSError, ValueError, SyntaxError, pil.DecompressionBombError) as error:
+            raise ValueError(f"cannot read the image in {self.path}: {error}") from error
+
+
+@dataclass(frozen=True)
+class Turned:
+    """An image turned about its middle by ``angle`` degrees (y points down) and magnified ``scale`` times."""
+
+    source: ImageSource
+    angle: float
+    scale: float
+
+    def read(self) -> Tensor:
+        pil = _pillow()
+        image = pil.fromarray(self.source.read().permute(1, 2, 0).numpy())
+        turn = rotation(self.angle, self.scale).inverse()  # Pillow asks where each pixel comes from
+        middle = torch.full((2,), SIZE / 2, dtype=torch.float64)
+        shift = middle - turn @ middle
+        rows = torch.cat([turn, shift[:, None]], 1).reshape(-1).tolist()
+        image = image.transform(
+            (SIZE, SIZE), pil.Transform.AFFINE, rows, pil.Resampling.BILINEAR, fillcolor=_MEAN_COLOUR
+        )
+        return _pixels(image)
+
+    @property
+    def content(self) -> str:
+        told = f"{self.source.content} turned {self.angle!r} {self.scale!r}"
+        return hashlib.sha256(told.encode()).hexdigest()
+
+
+def rotation(angle: float, scale: float) -> Tensor:
+    """``[2, 2]`` float64: turn by ``angle`` degrees and magnify."""
+    c, s = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    return torch.tensor([[c, -s], [s, c]], dtype=torch.float64) * scale
+
+
+def tar_images(path: str | os.PathLike[str]) -> dict[str, ImageFile]:
+    """The files in an uncompressed tar file by name; nothing is unpacked, only where they begin is noted."""
+    path = Path(path)
+    return _tar_index(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _tar_index(path: Path, _: int) -> dict[str, ImageFile]:
+    try:
+        with tarfile.open(path, "r:") as tar:
+            members = [m for m in tar.getmembers() if m.isreg() and not m.issparse()]
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise ValueError(f"{path} is not a whole, uncompressed tar file: {error}") from error
+    return {m.name: ImageFile(path, m.offset_data, m.size) for m in members}
+
+
+def _reduce(image: Any, box: Box | None, size: int | None) -> None:
+    """Let the JPEG decoder halve a far larger image for free."""
+    if box is None and size is not None:
+        image.draft("RGB", (4 * size, 4 * size))
+
+
+def _upright(image: Any) -> Any:
+    from PIL import ImageOps
+
+    return ImageOps.exif_transpose(image)
+
+
+def _cut(image: Any, box: Box | None, size: int) -> Any:
+    if box is not None:
+        left, top, right, bottom = box
+        image = image.crop((round(left), round(top), round(right), round(bottom)))
+    return image.resize((size, size), _pillow().Resampling.BICUBIC)
+
+
+def _pixels(image: Any) -> Tensor:
+    return torch.from_numpy(np.array(image, dtype=np.uint8)).permute(2, 0, 1).contiguous()
+
+
+def _pillow() -> Any:
+    try:
+        from PIL import Image as pil
+    except ImportError as error:
+        raise ImportError("reading images needs Pillow: pip install 'ehnn[vision]'") from error
+    return pil

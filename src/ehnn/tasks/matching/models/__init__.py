@@ -1,0 +1,18 @@
+"""Matchers: networks that say which keypoints of two images belong together."""
+
+from .controls import Control
+from .embedding import EmbeddingMatcher
+from .matcher import Matcher, Middle
+from .named import ABSENT, CONTROLS, LOSSES, MATCHERS, make_matcher
+
+__all__ = [
+    "ABSENT",
+    "CONTROLS",
+    "LOSSES",
+    "MATCHERS",
+    "Control",
+    "EmbeddingMatcher",
+    "Matcher",
+    "Middle",
+    "make_matcher",
+]

@@ -1,0 +1,98 @@
+"""The matchers of the paper's Tables 3 and 4, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from torch import nn
+
+from ..loss import hungarian_attention_loss
+from .controls import Control
+from .embedding import EmbeddingMatcher
+from .equivariant import ehnn_mlp, ehnn_transformer
+from .matcher import Matcher
+from .message_passing import ngm, nhgm
+from .spectral import Spectral
+
+
+def _with_middle(middle: Callable[..., Any], plain: bool = False) -> Callable[..., nn.Module]:
+    """Makes a `Matcher`; ``plain`` ones are of the time before SplineConv."""
+
+    def make(
+        channels: int, whole_channels: int, refine: int | None, refine_width: int | None, **options: Any
+    ) -> Matcher:
+        return Matcher(
+            middle(**options),
+            channels,
+            whole_channels,
+            refine=(0 if plain else 2) if refine is None else refine,
+            refine_width=refine_width,
+            geometric=plain and middle is not Spectral,
+        )
+
+    return make
+
+
+def _embedding(
+    channels: int, whole_channels: int, refine: int | None, refine_width: int | None, **options: Any
+) -> nn.Module:
+    return EmbeddingMatcher(channels, **options)
+
+
+MATCHERS: dict[str, Callable[..., nn.Module]] = {
+    "ehnn-mlp": _with_middle(ehnn_mlp),
+    "ehnn-transformer": _with_middle(ehnn_transformer),
+    "nhgm-v2": _with_middle(nhgm),
+    "ngm-v2": _with_middle(ngm),
+    "nhgm": _with_middle(nhgm, plain=True),
+    "ngm": _with_middle(ngm, plain=True),
+    "gmn": _with_middle(Spectral, plain=True),
+    "pca-gm": _embedding,
+    "ipca-gm": partial(_embedding, exchanges=3),
+    "cie-h": partial(_embedding, edge_channels=True),
+}
+"""Matchers that are trained; each takes ``channels``, ``whole_channels`` and options of its own."""
+
+CONTROLS = ("features", "coordinates")
+"""Scores without parameters."""
+
+LOSSES = {"cie-h": hungarian_attention_loss}
+"""Matchers that are trained with another loss than `permutation_loss`."""
+
+ABSENT = {
+    "bbgm": "it differentiates through a combinatorial solver that this package does not have",
+    "nmgm": "it matches more than two images at once, which `PairBatch` does not hold",
+    "gann-mgm": "it matches more than two images at once, which `PairBatch` does not hold",
+}
+"""Rows of the tables that do not run, and why."""
+
+
+def make_matcher(
+    name: str,
+    channels: int = 1024,
+    whole_channels: int = 512,
+    *,
+    refine: int | None = None,
+    refine_width: int | None = None,
+    **options: Any,
+) -> nn.Module:
+    """The matcher called ``name``, of `MATCHERS` or `CONTROLS`.
+
+    Args:
+        name: as in the results, for example ``"ehnn-mlp"``.
+        channels, whole_channels: of the features of keypoints and images.
+        refine, refine_width: SplineConv layers, where the matcher has them (2 unless told), and the width
+            between them.
+        options: of the network, for example ``width``.
+
+    >>> make_matcher("nhgm-v2", channels=8).middle.orders
+    (2, 3)
+    """
+    if name in CONTROLS:
+        return Control(name)
+    if name not in MATCHERS:
+        why = f": {ABSENT[name]}" if name in ABSENT else ""
+        raise ValueError(f"matcher must be one of {(*MATCHERS, *CONTROLS)}, got {name!r}{why}")
+    return MATCHERS[name](channels, whole_channels, refine=refine, refine_width=refine_width, **options)

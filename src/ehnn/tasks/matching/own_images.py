@@ -1,0 +1,115 @@
+"""A user's own images and keypoints, from a JSON file; docs/matching-data.md describes it."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from .files import shorten
+from .images import SIZE, ImageFile
+from .keypoints import Keypoints, KeypointSet, good_ones
+
+FEWEST = 2
+_KEYS = ("image", "category", "split", "keypoints")
+_SPLITS = ("train", "valid", "test")
+
+
+def own_images(json_path: str | os.PathLike[str], *, skip_bad: bool = False) -> KeypointSet:
+    """Read images and keypoints as the JSON file at ``json_path`` lists them.
+
+    Every image is decoded once, for its size. An entry whose image does not decode, or whose keypoints are
+    fewer than two, not finite or outside the image, is an error that names it; with ``skip_bad`` it is a
+    warning, and the entry is left out.
+    """
+    path = Path(json_path)
+    try:
+        told = json.loads(path.read_bytes(), object_pairs_hook=_no_key_twice)
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON of images and keypoints: {error}") from error
+    entries = told.get("images") if isinstance(told, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError(f'{path} must hold {{"images": [...]}}, got {shorten(told)}')
+    splits: dict[str, tuple[Keypoints, ...]] = {}
+    for split in _SPLITS:
+        chosen = [(i, e) for i, e in enumerate(entries) if _split(path, i, e) == split]
+        splits[split] = tuple(good_ones(chosen, lambda ie: _entry(path, *ie), skip_bad))
+    return KeypointSet(path.stem, {s: items for s, items in splits.items() if items or s != "valid"})
+
+
+def own_image(
+    image: str | os.PathLike[str],
+    keypoints: Mapping[str, Sequence[float] | None] | Sequence[Sequence[float] | None],
+    category: str = "object",
+    name: str | None = None,
+) -> Keypoints:
+    """One image with keypoints ``{name: [x, y]}``, or ``[[x, y], …]`` whose names are "0", "1" …
+
+    Coordinates are in pixels of the image as it is displayed (an EXIF orientation is applied), from its upper
+    left corner. A keypoint that is None is not on the image.
+    """
+    name = str(image) if name is None else name
+    if isinstance(keypoints, Mapping):
+        found = dict(keypoints)
+    elif isinstance(keypoints, Sequence) and not isinstance(keypoints, str):
+        found = {str(i): point for i, point in enumerate(keypoints)}
+    else:
+        raise ValueError(f"keypoints of {name!r} must be an object or a list, got {shorten(keypoints)}")
+    rows = {key: _point(name, key, point) for key, point in found.items() if point is not None}
+    if len(rows) < FEWEST:
+        raise ValueError(f"{name!r} must have at least {FEWEST} keypoints, got {len(rows)}")
+    source = ImageFile(Path(image))
+    try:
+        width, height = source.size()
+    except (OSError, ValueError) as error:
+        raise ValueError(f"image {name!r}: {error}") from error
+    for key, (x, y) in rows.items():
+        if not (0 <= x <= width and 0 <= y <= height):  # NaN is not, either
+            raise ValueError(
+                f"keypoint {key!r} of {name!r} must lie in the image ({width} × {height}), got [{x}, {y}]"
+            )
+    points = torch.tensor(list(rows.values()), dtype=torch.float64) * SIZE
+    points = points / torch.tensor([width, height], dtype=torch.float64)
+    return Keypoints(name, category, points.float(), tuple(rows), source)
+
+
+def _split(path: Path, number: int, entry: Any) -> str:
+    if not isinstance(entry, dict) or "image" not in entry or "keypoints" not in entry:
+        raise ValueError(
+            f"{path}: entry {number} of images must have 'image' and 'keypoints', got {shorten(entry)}"
+        )
+    unknown = [key for key in entry if key not in _KEYS]
+    if unknown:
+        raise ValueError(f"{path}: entry {number} of images may have {_KEYS}, got {unknown[0]!r}")
+    split = entry.get("split", "train")
+    if split not in _SPLITS:
+        raise ValueError(f"{path}: entry {number} of images must have a split of {_SPLITS}, got {split!r}")
+    return split
+
+
+def _entry(path: Path, number: int, entry: dict[str, Any]) -> Keypoints:
+    image, category = entry["image"], entry.get("category", "object")
+    if not isinstance(image, str) or not isinstance(category, str):
+        raise ValueError(f"{path}: image and category of entry {number} must be texts, got {shorten(entry)}")
+    return own_image(path.parent / image, entry["keypoints"], category, image)
+
+
+def _point(name: str, key: str, point: Any) -> tuple[float, float]:
+    try:
+        x, y = point
+        return float(x), float(y)
+    except (TypeError, ValueError):
+        raise ValueError(f"keypoint {key!r} of {name!r} must be [x, y], got {shorten(point)}") from None
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice!r} stands twice in one object")
+    return found

@@ -1,0 +1,122 @@
+"""Keypoint matching as a task for `ehnn.training.fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .association import ORDERS, associate
+from .candidates import Candidates
+from .evaluation import f1_by_category
+from .gallery import Gallery, distinct
+from .keypoints import Keypoints, KeypointSet
+from .loading import Batches, Drawn, Loader, drawn_in_batches
+from .loss import permutation_loss
+from .pair_batch import PairBatch
+from .pair_model import Look, Prepared, split_look
+from .pairs import Pair, PairSampler
+
+Loss = Callable[[Tensor, PairBatch, Candidates], Tensor]
+Predict = Callable[[Any], Tensor]
+"""A `Prepared`, or a `Look` of one run → ``[runs, …]``."""
+
+
+@dataclass(frozen=True, eq=False)
+class MatchingData:
+    """Images to train on and fixed pairs to be judged by, for any number of models.
+
+    Attributes:
+        keypoint_set: with the splits "train", "valid" and "test" (`KeypointSet.with_validation`).
+        gallery: features or images of all of them, where the models are.
+        fixed: batches of pairs by name: "valid", "test" and any more.
+        sets: the sets of keypoints that the fixed pairs of a name come from.
+    """
+
+    keypoint_set: KeypointSet
+    gallery: Gallery
+    fixed: Mapping[str, Sequence[Drawn]]
+    sets: Mapping[str, Sequence[Keypoints]]
+
+    @classmethod
+    def of(
+        cls,
+        keypoint_set: KeypointSet,
+        gallery: Gallery,
+        pairs: Mapping[str, Sequence[Pair]],
+        size: int = 50,
+        workers: int = 0,
+    ) -> MatchingData:
+        """Put fixed pairs into batches of ``size``, by ``workers`` processes."""
+        batches = {k: drawn_in_batches(v, gallery.places, size, workers) for k, v in pairs.items()}
+        sets = {name: distinct(k for p in found for k in (p.a, p.b)) for name, found in pairs.items()}
+        return cls(keypoint_set, gallery, batches, sets)
+
+
+class Matching:
+    """Random pairs of training images; F1 in percent on fixed pairs of validation and of test images.
+
+    Args:
+        data: what there is.
+        orders: of the hyperedges that the model reads.
+        seed: of the training pairs.
+        iterations, batch_size: batches of an epoch, pairs of a batch.
+        workers: processes that make batches ahead of the model.
+        loss: of the logarithm of doubly stochastic matrices.
+        whole_channels: of global features, where the gallery holds images.
+    """
+
+    def __init__(
+        self,
+        data: MatchingData,
+        orders: Iterable[int] = ORDERS,
+        *,
+        seed: int = 0,
+        iterations: int = 100,
+        batch_size: int = 8,
+        workers: int = 0,
+        loss: Loss = permutation_loss,
+        whole_channels: int = 512,
+    ) -> None:
+        self.data, self.orders, self.whole_channels = data, tuple(orders), whole_channels
+        self.iterations, self._loss = iterations, loss
+        sampler = PairSampler(data.keypoint_set, "train", seed)
+        self._loader = Loader(Batches(sampler, batch_size, data.gallery.places), workers)
+
+    def batches(self, epoch: int) -> Iterator[Prepared]:
+        """The training batches of an epoch."""
+        first = epoch * self.iterations
+        return map(self.ready, self._loader(range(first, first + self.iterations)))
+
+    def ready(self, batch: Drawn, gallery: Gallery | None = None) -> Prepared:
+        """A batch where the model is, with its association hypergraph."""
+        shown = batch.show(self.data.gallery if gallery is None else gallery)
+        return Prepared(shown, associate(shown, self.orders))
+
+    def loss(self, log_p: Tensor, ready: Prepared) -> Tensor:
+        """``[runs, c] → [runs]``."""
+        return torch.stack([self._loss(run, ready.batch, ready.association.candidates) for run in log_p])
+
+    def f1(self, predict: Predict, which: str = "test") -> dict[str, Tensor]:
+        """F1 on the fixed pairs of a name, by category and on average, ``[runs]`` each.
+
+        Where the backbone is trained along (of a single run), it looks at each image once.
+        """
+        gallery = self.data.gallery.seen(partial(self._look, predict), self.data.sets[which])
+        return f1_by_category(predict, self.data.fixed[which], partial(self.ready, gallery=gallery))
+
+    def _look(self, predict: Predict, at: Look) -> tuple[Tensor, Tensor]:
+        return split_look(predict(at).squeeze(0), at, self.whole_channels)
+
+    def evaluate(self, predict: Predict) -> dict[str, Tensor]:
+        """``valid`` and ``test``, and each of them by category, as ``test/duck``."""
+        found: dict[str, Tensor] = {}
+        for split in ("valid", "test"):
+            scores = self.f1(predict, split)
+            found[split] = scores.pop("mean")
+            found |= {f"{split}/{category.lower()}": score for category, score in scores.items()}
+        return found
