@@ -9,9 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph import Hypergraph, Pairs
 from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer, Phi
 from ehnn.nn.baselines import AllDeepSets, AllSetTransformer
+from ehnn.ops import spread
 from ehnn.overlap import Orders
 
 
@@ -101,8 +102,9 @@ class _Recomputed(nn.Module):
         super().__init__()
         self.phi = phi
 
-    def forward(self, x: Tensor, orders: Orders) -> Tensor:
-        return _Again.apply(self.phi, orders, x, *self.phi.parameters())
+    def forward(self, x: Tensor, orders: Orders, plus: tuple[Tensor, Pairs] | None = None) -> Tensor:
+        y = _Again.apply(self.phi, orders, x, *self.phi.parameters())
+        return y if plus is None else y + spread(*plus)
 
 
 def recompute_phis(model: nn.Module) -> nn.Module:
