@@ -106,17 +106,17 @@ def test_k_edge(tmp_path):
 
 
 def test_plain_message_passing_is_the_same_function(h):
-    fast, plain = make_pair("ehnn-mlp", h, width=8), PlainPair(8, h)
+    fast, plain = make_pair("ehnn-mlp", h, width=8).double(), PlainPair(8, h).double()
     for ours, theirs in zip((fast.first, fast.second), plain.layers, strict=True):
         theirs.load_state_dict(ours.state_dict())
-    x = torch.randn(h.num_nodes, 8)
+    x = torch.randn(h.num_nodes, 8, dtype=torch.float64)
     torch.testing.assert_close(plain(x), fast(x))
 
 
 @pytest.mark.parametrize("wanted", [False, True])
 def test_recomputing_changes_no_gradient(h, wanted):
-    x = torch.randn(h.num_nodes, 8).requires_grad_(wanted)
-    model = make_pair("ehnn-mlp", h, width=8)
+    x = torch.randn(h.num_nodes, 8, dtype=torch.float64).requires_grad_(wanted)
+    model = make_pair("ehnn-mlp", h, width=8).double()
     inputs = [*model.parameters(), *([x] if wanted else [])]
     before = torch.autograd.grad(model(x).square().sum(), inputs)
     after = torch.autograd.grad(recompute_phis(model)(x).square().sum(), inputs)
