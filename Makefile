@@ -17,13 +17,15 @@ TORCH := $(shell sed -n '/^torch==/p' constraints.txt)
 # One thread each: the test workers share the cores among themselves.
 test: export OMP_NUM_THREADS := 1
 
-.PHONY: help setup demo test lint format bench dist clean
+.PHONY: help setup demo test lint format bench docs dist clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo   train EHNN and message passing on k-edge identification: a table and demo.png, under 3 minutes"
 	@echo "make test   lint, types, order of rooms, tests"
-	@echo "make setup | lint | format | bench | dist | clean"
+	@echo "make docs   the documentation, into site/"
+	@echo "make dist   wheel and source distribution, into dist/"
+	@echo "make setup | lint | format | bench | clean"
 
 setup: $(READY)
 
@@ -65,8 +67,12 @@ test: lint
 bench: $(BENCH_READY)
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
 
+# Strict: a broken link, an unknown name of the API or a page that is missing is an error.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 dist: $(READY)
 	$(BIN)/python -m build --no-isolation
 
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 import ehnn
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = {"tune", "vision", "interop", "plot", "bench", "docs", "dev"}
+EXTRAS = {"tune", "vision", "interop", "plot", "parallel", "lightning", "hub", "bench", "docs", "dev"}
 PIN = re.compile(r"[A-Za-z0-9._-]+==[0-9][0-9a-z.]*")  # no local suffix, no path, no address
 
 IMPORT = """

@@ -18,6 +18,7 @@ _ROOMS = {
     "ops",
     "overlap",
     "parallel",
+    "report",
     "reproduce",
     "tasks",
     "testing",

@@ -3,6 +3,9 @@
 The blocks of a file run in order in one namespace. A statement whose last line ends in ``# → text`` must
 be an expression that gives ``text``: what it prints if it prints, else its `repr`, or ``Error: message`` if
 it raises. Lines ``# → …`` right below carry on. ``...`` in the text stands for anything.
+
+Where asked for, shell blocks run too, between the Python blocks: their lines that begin with ``ehnn``,
+in this process.
 """
 
 import ast
@@ -10,10 +13,11 @@ import contextlib
 import doctest
 import io
 import re
+import shlex
 from pathlib import Path
 from typing import Any, NamedTuple
 
-FENCE = re.compile(r"^```python[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(python|sh)[ \t]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 ARROW = re.compile(r"#\s*→ ?(.*)$")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -21,16 +25,44 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 class Block(NamedTuple):
     line: int  # of the file, before the first line of the code
     code: str
+    language: str = "python"
 
 
-def blocks(text: str) -> list[Block]:
-    return [Block(text[: m.start(1)].count("\n"), m[1]) for m in FENCE.finditer(text)]
+def blocks(text: str, shell: bool = False) -> list[Block]:
+    """The Python blocks, and the shell blocks if asked for, in order."""
+    found = [Block(text[: m.start(2)].count("\n"), m[2], m[1]) for m in FENCE.finditer(text)]
+    return [block for block in found if shell or block.language == "python"]
 
 
-def run_file(path: Path) -> int:
+def run_file(path: Path, shell: bool = False) -> int:
     """Run the blocks of a file; returns how many outputs were compared."""
     namespace: dict[str, Any] = {"__name__": path.stem}
-    return sum(run_block(block, namespace, str(path)) for block in blocks(path.read_text(encoding="utf-8")))
+    found = blocks(path.read_text(encoding="utf-8"), shell)
+    return sum(_run(block, namespace, str(path)) for block in found)
+
+
+def _run(block: Block, namespace: dict[str, Any], name: str) -> int:
+    if block.language == "python":
+        return run_block(block, namespace, name)
+    run_commands(block, name)
+    return 0
+
+
+def run_commands(block: Block, name: str = "block") -> None:
+    """Run the ``ehnn`` commands of a shell block; each must end with code 0."""
+    from ehnn.cli import main
+
+    for command in block.code.replace("\\\n", " ").splitlines():
+        words = shlex.split(command, comments=True)
+        if words[:1] != ["ehnn"]:
+            continue
+        try:
+            main(words[1:])
+        except SystemExit as left:
+            if left.code:
+                raise AssertionError(
+                    f"{name}, after line {block.line}: {command!r} ends with {left.code}"
+                ) from left
 
 
 def run_block(block: Block, namespace: dict[str, Any], name: str = "block") -> int:

@@ -9,9 +9,10 @@ import torch
 from .snippets import Block, blocks, run_block, run_file
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMANDS_RUN = {"tutorial.md", "nodes.md", "hyperedges.md", "k-edge.md"}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 
 
 @every_page
@@ -20,7 +21,7 @@ def test_snippets_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with torch.random.fork_rng():
         try:
-            run_file(page)
+            run_file(page, shell=page.name in COMMANDS_RUN)
         finally:
             torch.set_default_dtype(torch.float32)
 
@@ -105,6 +106,22 @@ def test_blocks_share_a_namespace(tmp_path):
     )
     assert [block.line for block in blocks(page.read_text())] == [2, 8]
     assert run_file(page) == 1
+
+
+def test_commands_run_between_the_blocks(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("```sh\npip install x\nehnn --version  # said\n```\n", encoding="utf-8")
+    run_file(page)
+    assert capsys.readouterr().out == ""
+    run_file(page, shell=True)
+    assert capsys.readouterr().out.startswith("ehnn ")
+
+
+def test_a_failing_command_fails(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```sh\nehnn nosuchcommand\n```\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match="'ehnn nosuchcommand' ends with 2"):
+        run_file(page, shell=True)
 
 
 def test_errors_are_not_swallowed(tmp_path):

@@ -1,0 +1,43 @@
+"""What the site does to pages: formulas become MathML, links out of docs/ become plain names."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from functools import cache
+from typing import Any
+
+from latex2mathml.converter import convert
+
+OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./(?!api/|tasks/|\w[\w-]*\.md)[^)]*\)")
+FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
+STYLED = re.compile(r'<(m[in]) mathvariant="(bold|double-struck|script)">(\w)</\1>')
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Files of the repository that are not pages are named, not linked."""
+    return OUTSIDE.sub(lambda m: m[1] if m[1].startswith("`") else f"`{m[1]}`", markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Browsers draw MathML themselves: no script has to be loaded for it."""
+    return FORMULA.sub(lambda m: mathml(m[3], block=m[2] == "["), html)
+
+
+@cache
+def mathml(escaped: str, block: bool) -> str:
+    """MathML of a formula in LaTeX, given with HTML entities."""
+    found = convert(html.unescape(escaped).strip(), display="block" if block else "inline")
+    return STYLED.sub(lambda m: f"<{m[1]}>{styled(m[3], m[2])}</{m[1]}>", found)
+
+
+def styled(letter: str, style: str) -> str:
+    """A bold, blackboard or script letter as its own character: browsers no longer read the attribute."""
+    name = unicodedata.name(letter).replace("LATIN ", "").replace("LETTER ", "")
+    for prefix in (f"MATHEMATICAL {style} ", f"{style} "):
+        try:
+            return unicodedata.lookup((prefix + name).upper())
+        except KeyError:
+            continue
+    return letter
