@@ -9,6 +9,7 @@ import time
 import traceback
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from ehnn.nn.baselines import AllDeepSets, AllSetTransformer
 from ehnn.parallel import Partition, Ranks, Shard
 from ehnn.testing import random_hypergraph
 
+TIMEOUT = timedelta(seconds=float(os.environ.get("EHNN_TIMEOUT", 60)))
 LAYERS = {
     "mlp": EHNNMLP,
     "mlp-sum-local": partial(EHNNMLP, aggregation="sum", global_interaction=False),
@@ -230,11 +232,13 @@ def forever(ranks: Ranks, directory: str) -> None:
 def rank_main(rank: int, size: int, directory: Path, jobs: list[tuple[str, dict]]) -> None:
     torch.set_num_threads(1)
     dist.init_process_group(
-        "gloo", f"file://{directory}/meeting", timeout=timedelta(seconds=60), rank=rank, world_size=size
+        "gloo", f"file://{directory}/meeting", timeout=TIMEOUT, rank=rank, world_size=size
     )
     for function, arguments in jobs:
         began = time.monotonic()
-        globals()[function](Ranks(), **arguments)
+        module, _, name = function.rpartition(".")
+        job = getattr(import_module(module), name) if module else globals()[name]
+        job(Ranks(), **arguments)
         dist.barrier()
         print(f"{function}: {time.monotonic() - began:.1f} s", flush=True)
     parallel.stop()

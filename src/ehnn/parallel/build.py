@@ -13,7 +13,7 @@ from ehnn.hypergraph.pairs import pairs_from_sorted, selection
 from ehnn.overlap.orders import Orders
 
 from .families import NAMES, ShardFamily, family
-from .pairs import PullPairs, PushPairs, pooled
+from .pairs import PullPairs, PushPairs, in_one_row, pooled
 from .relation import ShardedOverlap
 from .sized import sized_groups
 
@@ -30,7 +30,7 @@ def sharded_overlap(h: Shard, source: str, target: str, max_pairs: int = MAX_PAI
     if target == "graph":
         return _graph(h, sources)
     targets = family(h, target)
-    columns = sources.places()
+    columns = sources.places
     if source == "nodes" and target == "nodes":
         whole: Pairs = targets.pairs
     elif source == "nodes":
@@ -47,28 +47,32 @@ def sharded_overlap(h: Shard, source: str, target: str, max_pairs: int = MAX_PAI
     local, gather = _groups(whole)
     any_pair = int(h.ranks.sum(torch.tensor(local.num_rows, device=h.device)) > 0)
     sizes = torch.ones(any_pair, dtype=torch.int64, device=h.device)
-    place = torch.zeros(local.num_rows, dtype=torch.int64, device=h.device)
-    return _assemble(h, sources, targets, local, Orders.at(sizes, place), gather, whole, columns)
+    ones = Orders(sizes, in_one_row(local.num_rows, h.device, any_pair).transpose())
+    return _assemble(h, sources, targets, local, ones, gather, whole, columns)
 
 
 def _assemble(
     h: Shard, sources: ShardFamily, targets: ShardFamily, local: Pairs, sizes: Orders, gather: Pairs | None,
     whole: Pairs, columns: Tensor,
 ) -> ShardedOverlap:  # fmt: skip
+    one = h.num_members == 1
+    pool = in_one_row(sources.own, h.device) if one else selection(sources.batch, h.num_members).transpose()
     return ShardedOverlap(
         local,
         sizes,
         gather,
-        pooled(selection(sources.batch, h.num_members).transpose(), h.ranks),
-        selection(targets.batch, h.num_members),
-        sources.own_orders(),
-        targets.own_orders(),
+        pooled(pool, h.ranks),
+        None if one else selection(targets.batch, h.num_members),
+        sources.own_orders,
+        targets.own_orders,
         sources.batch,
         targets.batch,
         h.num_members,
         ranks=h.ranks,
         whole=whole,
         column_orders=columns,
+        source_numbers=(sources.numbers, sum(sources.counts)),
+        target_numbers=(targets.numbers, sum(targets.counts)),
     )
 
 
@@ -80,8 +84,8 @@ def _graph(h: Shard, sources: ShardFamily) -> ShardedOverlap:
     gather = selection(none, h.num_members).transpose()
     members = torch.arange(h.num_members, device=h.device)
     zero = torch.zeros(h.num_members, dtype=torch.int64, device=h.device)
-    targets = ShardFamily(whole, None, h.num_members, zero, zero[:1], members, [])
-    columns = sources.places()[: sources.own]
+    targets = ShardFamily(whole, None, h.num_members, zero, zero[:1], members, [h.num_members], members)
+    columns = sources.places[: sources.own]
     return _assemble(h, sources, targets, local, Orders.at(none, none), gather, whole, columns)
 
 

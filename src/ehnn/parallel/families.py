@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Pairs
+from ehnn.hypergraph.kept import kept_property
 from ehnn.hypergraph.pairs import pairs_from_sorted
 from ehnn.overlap.orders import Orders
 
@@ -32,6 +33,7 @@ class ShardFamily:
         values: distinct orders on all ranks.
         batch: ``[own]`` member of each own row.
         counts: rows that each rank owns.
+        numbers: ``[own]`` number of each own row in the whole family.
     """
 
     pairs: Pairs
@@ -41,28 +43,38 @@ class ShardFamily:
     values: Tensor
     batch: Tensor
     counts: list[int]
+    numbers: Tensor
 
+    @kept_property
     def own_orders(self) -> Orders:
         """Orders of the own rows."""
-        return Orders.at(self.values, self.places()[: self.own])
+        return Orders.at(self.values, self.places[: self.own])
 
+    @kept_property
     def places(self) -> Tensor:
         """``[rows]`` place of each order in ``values``."""
         return torch.searchsorted(self.values, self.orders)
 
 
 def family(h: Shard, name: str) -> ShardFamily:
-    """A named family of a shard."""
+    """A named family of a shard, made once: relations share its memory."""
+    if name not in h._families:
+        h._families[name] = _family(h, name)
+    return h._families[name]
+
+
+def _family(h: Shard, name: str) -> ShardFamily:
     star, n, m = h.incidence.inner, h.num_nodes, h.num_edges
     one = torch.ones(n, dtype=torch.int64, device=h.device)
     values = torch.ones(int(sum(h.node_counts) > 0), dtype=torch.int64, device=h.device)
     nodes = torch.arange(n + 1, device=h.device)
     if name == "nodes":
         single = Pairs(n, n, nodes, nodes[:-1], nodes, nodes[:-1], nodes[:-1])
-        return ShardFamily(single, None, n, one, values, h.node_batch, h.node_counts)
+        return ShardFamily(single, None, n, one, values, h.node_batch, h.node_counts, h.node_ids)
     plan = h.incidence.plan
     if name == "edges":
-        return ShardFamily(star, plan, m, h.touched_orders, h.distinct_orders, h.edge_batch, h.edge_counts)
+        orders, batch = (h.touched_orders, h.distinct_orders), h.edge_batch
+        return ShardFamily(star, plan, m, *orders, batch, h.edge_counts, h.edge_ids)
     ptr = torch.cat([nodes, star.ptr[1:] + n])
     both = pairs_from_sorted(ptr, torch.cat([nodes[:-1], star.index]), n)
     return ShardFamily(
@@ -73,4 +85,5 @@ def family(h: Shard, name: str) -> ShardFamily:
         torch.unique(torch.cat([values, h.distinct_orders])),
         torch.cat([h.node_batch, h.edge_batch]),
         [a + b for a, b in zip(h.node_counts, h.edge_counts, strict=True)],
+        torch.cat([h.node_ids, sum(h.node_counts) + h.edge_ids]),
     )

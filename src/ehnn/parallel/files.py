@@ -21,16 +21,20 @@ MANIFEST = "partition.json"
 FORMAT = 1
 
 
-def save_shards(h: Hypergraph, partition: Partition, directory: str | Path) -> dict[str, Any]:
+def save_shards(
+    h: Hypergraph, partition: Partition, directory: str | Path, source: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Write a file per rank and then the manifest, each atomically; returns the manifest.
 
-    The manifest holds the identity of the partition, the size and SHA-256 of every file, and the report of
-    balance and cut. It is written last: a directory without it is unfinished.
+    The manifest holds the identity of the partition, the size and SHA-256 of every file, the report of
+    balance and cut, and ``source``, whatever tells what the hypergraph was made from. It is written last: a
+    directory without it is unfinished.
     """
     from safetensors.torch import save
 
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
+    (directory / MANIFEST).unlink(missing_ok=True)  # the old one would speak for new files
     identity, files = _identity(h, partition), []
     for rank in range(partition.ranks):
         meta = {"partition": identity, "rank": str(rank), "ranks": str(partition.ranks)}
@@ -43,7 +47,7 @@ def save_shards(h: Hypergraph, partition: Partition, directory: str | Path) -> d
     report = cut_report(h, partition).as_dict()
     totals = {"nodes": h.num_nodes, "edges": h.num_edges, "incidences": h.num_incidences}
     manifest = {"format": FORMAT, "partition": identity, "ranks": partition.ranks, "files": files}
-    manifest |= {"totals": totals, "report": report}
+    manifest |= {"totals": totals, "report": report, "source": source}
     with atomic_write(directory / MANIFEST) as file:
         json.dump(manifest, file, indent=1)
     return manifest
@@ -109,6 +113,17 @@ def read_manifest(directory: str | Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or not needed <= manifest.keys() or manifest["format"] != FORMAT:
         raise ValueError(f"{path} is not a manifest of format {FORMAT}")
     return manifest
+
+
+def check_sizes(directory: str | Path) -> None:
+    """A ValueError names a shard that is missing or has another size than the manifest says; reads none."""
+    for entry in read_manifest(directory)["files"]:
+        path = Path(directory) / entry["name"]
+        found = path.stat().st_size if path.exists() else None
+        if found is None:
+            raise ValueError(f"shard {path} is missing")
+        if found != entry["bytes"]:
+            raise ValueError(f"shard {path} must have {entry['bytes']} bytes, got {found}")
 
 
 def shard_name(rank: int, ranks: int) -> str:

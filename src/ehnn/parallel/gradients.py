@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from .ranks import Ranks
 
@@ -36,21 +38,49 @@ def sum_gradients(parameters: Iterable[Tensor], ranks: Ranks) -> None:
 
     A parameter that no rank used keeps None as its gradient.
     """
-    for same in _by_kind([p for p in parameters if p.requires_grad]):
-        flags = torch.stack([_flag(p) for p in same])
-        parts = [(torch.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in same]
-        total = ranks.sum(torch.cat([flags, *parts]))
-        flags, flat = total[: len(same)], total[len(same) :]
-        for p, used, grad in zip(same, flags.tolist(), flat.split([p.numel() for p in same]), strict=True):
-            p.grad = grad.reshape(p.shape).clone() if used else None
+    wanted = [p for p in parameters if p.requires_grad]
+    for p, grad in zip(wanted, _summed([p.grad for p in wanted], wanted, ranks), strict=True):
+        p.grad = grad
 
 
-def _flag(p: Tensor) -> Tensor:
-    return torch.full((), float(p.grad is not None), dtype=p.dtype, device=p.device)
+def replicated(parameters: Mapping[str, Tensor], ranks: Ranks) -> dict[str, Tensor]:
+    """The same parameters, whose gradients are summed over ranks on the way back. A collective there.
+
+    A loss must depend on them on every rank, if only as an empty sum.
+    """
+    return dict(zip(parameters, _Replicated.apply(ranks, *parameters.values()), strict=True))
 
 
-def _by_kind(parameters: list[Tensor]) -> list[list[Tensor]]:
-    kinds: dict[tuple[torch.dtype, torch.device], list[Tensor]] = {}
-    for p in parameters:
-        kinds.setdefault((p.dtype, p.device), []).append(p)
+class _Replicated(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, ranks: Ranks, *parameters: Tensor) -> tuple[Tensor, ...]:
+        ctx.ranks, ctx.like = ranks, [p.detach() for p in parameters]
+        ctx.set_materialize_grads(False)
+        return tuple(p.view_as(p) for p in parameters)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+        return None, *_summed(list(grads), ctx.like, ctx.ranks)
+
+
+def _summed(grads: Sequence[Tensor | None], like: Sequence[Tensor], ranks: Ranks) -> list[Tensor | None]:
+    """Sums over ranks; None where no rank has a gradient."""
+    total: list[Tensor | None] = [None] * len(grads)
+    for places in _by_kind(like):
+        here = [grads[i] for i in places]
+        flags = torch.stack([like[i].new_tensor(float(grads[i] is not None)) for i in places])
+        parts = [torch.zeros_like(like[i]) if g is None else g for i, g in zip(places, here, strict=True)]
+        every = ranks.sum(torch.cat([flags, *(part.reshape(-1) for part in parts)]))
+        flat = every[len(places) :].split([like[i].numel() for i in places])
+        for i, used, grad in zip(places, every[: len(places)].tolist(), flat, strict=True):
+            total[i] = grad.reshape(like[i].shape).clone() if used else None
+    return total
+
+
+def _by_kind(tensors: Sequence[Tensor]) -> list[list[int]]:
+    """Places of the tensors of each dtype and device."""
+    kinds: dict[tuple[torch.dtype, torch.device], list[int]] = {}
+    for i, t in enumerate(tensors):
+        kinds.setdefault((t.dtype, t.device), []).append(i)
     return list(kinds.values())

@@ -9,6 +9,7 @@ from torch import Tensor
 from ehnn.hypergraph import Hypergraph, Pairs
 
 _ROW = 8
+_NODE = 1.5
 _DENSE = 2**26
 """Entries of the (hyperedge, rank) table above which nodes are not moved."""
 
@@ -35,11 +36,11 @@ def work(h: Hypergraph) -> Tensor:
     """``[num_nodes]`` what a node costs its rank: itself, its share of its hyperedges, and its incidences.
 
     Networks run on rows and hold their activations; a sum over incidences is one pass. So a row counts as
-    much as `_ROW` incidences, and a node twice, for nodes → all → nodes has six φ on nodes and three on
-    hyperedges.
+    much as `_ROW` incidences. nodes → all → nodes has six φ on nodes and three on hyperedges, but what is
+    made and freed on the way depends on their sum: a node counts as `_NODE` hyperedges.
     """
     share = 1 / h.orders.clamp(min=1).double()
-    rows = torch.full((h.num_nodes,), 2.0, dtype=torch.float64)
+    rows = torch.full((h.num_nodes,), _NODE, dtype=torch.float64)
     rows.index_add_(0, h.incidence.index, share[h.incidence.rows])
     return (_ROW * rows).round().to(torch.int64) + h.degrees
 

@@ -16,7 +16,7 @@ def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int, threads: int
         import mtkahypar
     except ImportError as error:
         raise ValueError(
-            "method='mtkahypar' needs the package mtkahypar (pip install mtkahypar); "
+            "method='mtkahypar' needs the package mtkahypar: pip install 'ehnn[parallel]'; "
             "method='growing' needs nothing"
         ) from error
     engine = mtkahypar.initialize(threads)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Pairs
+from ehnn.hypergraph.kept import kept_property
 from ehnn.ops import segment_softmax_sum, segment_sum
 
 from .plan import Plan
@@ -42,6 +43,11 @@ class ShardedPairs(Pairs):
     def __len__(self) -> int:
         return len(self.inner)
 
+    @kept_property
+    def flipped(self) -> Pairs:
+        """``inner`` with rows and columns exchanged, for gradients."""
+        return self.inner.transpose()
+
 
 class PushPairs(ShardedPairs):
     """Columns are here, some rows elsewhere: partial sums of ghost rows are sent to their owners.
@@ -67,8 +73,7 @@ class PushPairs(ShardedPairs):
 
     def reduce_sum(self, x: Tensor) -> Tensor:
         """`ehnn.ops.segment_sum` over all ranks."""
-        y, ghosts = segment_sum(x, self.inner).split([self.num_rows, self.plan.ghosts])
-        return y + self.plan.deliver(ghosts)
+        return _Push.apply(x, self.inner, self.flipped, self.plan)
 
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
         """`ehnn.ops.segment_softmax_sum` over all ranks."""
@@ -98,13 +103,12 @@ class PullPairs(ShardedPairs):
 
     def reduce_sum(self, x: Tensor) -> Tensor:
         """`ehnn.ops.segment_sum` over all ranks."""
-        return segment_sum(torch.cat([x, self.plan.fetch(x)]), self.inner)
+        return _Pull.apply(x, self.inner, self.flipped, self.plan)
 
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
         """`ehnn.ops.segment_softmax_sum` over all ranks."""
-        both = torch.cat([x.flatten(1), logits], 1)  # one exchange for values and logits
-        values, s = torch.cat([both, self.plan.fetch(both)]).split([_width(x), logits.shape[1]], 1)
-        return segment_softmax_sum(values.reshape(-1, *x.shape[1:]), s, self.inner)
+        values, s = self.plan.with_ghosts(x, logits)
+        return segment_softmax_sum(values, s, self.inner)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> PullPairs:
         return PullPairs(self.inner.to(device, non_blocking), self.plan.to(device, non_blocking))
@@ -141,13 +145,45 @@ class PooledPairs(ShardedPairs):
         return PooledPairs(self.inner.to(device, non_blocking), self.ranks, total)
 
 
+def in_one_row(columns: int, device: torch.device, rows: int = 1) -> Pairs:
+    """All ``columns`` in the one row (none if there is no row), with shared memory."""
+    count, zeros = (
+        torch.arange(columns + 1, device=device),
+        torch.zeros(columns, dtype=torch.int64, device=device),
+    )
+    ptr = torch.tensor([0, columns][: rows + 1], device=device)
+    return Pairs(rows, columns, ptr, count[:-1], count, zeros, count[:-1])
+
+
 def pooled(inner: Pairs, ranks: Ranks) -> PooledPairs:
     """`PooledPairs` with the lengths of all ranks. A collective."""
     return PooledPairs(inner, ranks, ranks.sum(inner.lengths))
 
 
-def _width(x: Tensor) -> int:
-    return x.shape[1] * x.shape[2]
+class _Push(torch.autograd.Function):
+    """Sums of own and ghost rows, the ghosts' then sent home. Linear; its transpose is `_Pull`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, inner: Pairs, flipped: Pairs, plan: Plan) -> Tensor:
+        ctx.way = flipped, inner, plan
+        return plan.fold(segment_sum(x, inner))
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return _Pull.apply(grad, *ctx.way), None, None, None
+
+
+class _Pull(torch.autograd.Function):
+    """Sums over own and ghost columns, the ghosts' fetched. Linear; its transpose is `_Push`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, inner: Pairs, flipped: Pairs, plan: Plan) -> Tensor:
+        ctx.way = flipped, inner, plan
+        return segment_sum(plan.with_ghosts(x)[0], inner)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return _Push.apply(grad, *ctx.way), None, None, None
 
 
 class _AllSum(torch.autograd.Function):

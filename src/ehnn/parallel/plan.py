@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.kept import kept_property
@@ -22,21 +24,20 @@ from .ranks import Ranks
 class Plan:
     """Rows that this rank owns and *ghosts*: rows of other ranks that it reads or adds to.
 
-    `fetch` brings the values of the ghosts here; `deliver`, its transpose, brings values made here for
-    the ghosts to their owners and adds them up. Both are one all-to-all and differentiable, and the
-    backward pass of each is the other.
+    `with_ghosts` brings the values of the ghosts here; `fold`, its transpose, brings values made here for the
+    ghosts to their owners and adds them up. Each is one all-to-all, and the backward pass of the other.
 
     Attributes:
         own: number of rows owned.
-        sends: ``Pairs`` of sent rows (sorted by receiver) × own rows.
-        send, receive: rows sent to and received from each rank by `fetch`.
+        sends: ``[sent]`` the own rows that are sent, sorted by receiver.
+        send, receive: rows sent to and received from each rank by `with_ghosts`.
         owner: ``[ghosts]`` rank that owns each ghost, ascending.
         remote: ``[ghosts]`` number of the ghost among the rows of its owner.
     """
 
     ranks: Ranks
     own: int
-    sends: Pairs
+    sends: Tensor
     send: tuple[int, ...]
     receive: tuple[int, ...]
     owner: Tensor
@@ -47,37 +48,52 @@ class Plan:
         return self.remote.shape[0]
 
     @kept_property
-    def returns(self) -> Pairs:
-        """``Pairs`` of own rows × sent rows."""
-        return self.sends.transpose()
+    def touched(self) -> tuple[Tensor, Pairs]:
+        """Own rows that are ghosts of other ranks, ascending, and ``Pairs`` of these × sent rows."""
+        rows, place = torch.unique(self.sends, return_inverse=True)
+        return rows, selection(place, rows.shape[0]).transpose()
 
-    def fetch(self, x: Tensor) -> Tensor:
-        """``[own, …] → [ghosts, …]``: the values of the ghosts."""
-        return _Swap.apply(segment_sum(x, self.sends), self.ranks, self.send, self.receive)
+    def with_ghosts(self, *values: Tensor) -> tuple[Tensor, ...]:
+        """``[own, …] → [own + ghosts, …]`` for tensors of one dtype, in one exchange."""
+        return _WithGhosts.apply(self, *values)
 
-    def deliver(self, partial: Tensor) -> Tensor:
-        """``[ghosts, …] → [own, …]``: for each row, the sum of what the other ranks hold for it."""
-        return segment_sum(self.hand_over(partial), self.returns)
+    def fold(self, rows: Tensor) -> Tensor:
+        """``[own + ghosts, …] → [own, …]``: own rows, with what other ranks hold for them added *in place*.
 
-    def hand_over(self, partial: Tensor) -> Tensor:
-        """``[ghosts, …] → [sent rows, …]``: `deliver` before the sum."""
-        return _Swap.apply(partial, self.ranks, self.receive, self.send)
+        The transpose of `with_ghosts`; not differentiable.
+        """
+        return self.fold_all(rows)[0]
+
+    def fold_all(self, *values: Tensor) -> tuple[Tensor, ...]:
+        """`fold` for tensors of one dtype, in one exchange."""
+        if self.ranks.size == 1:
+            return values
+        theirs = self.hand_over(_side_by_side([v[self.own :] for v in values]))
+        rows, pairs = self.touched
+        parts = segment_sum(theirs, pairs).split([_width(v) for v in values], 1)
+        own = tuple(v[: self.own] for v in values)
+        for v, part in zip(own, parts, strict=True):
+            v.index_add_(0, rows, part.reshape(-1, *v.shape[1:]))
+        return own
+
+    def hand_over(self, rows: Tensor) -> Tensor:
+        """``[ghosts, …] → [sent rows, …]``: what each rank has for rows of this one; not differentiable."""
+        return self.ranks.exchange(rows, self.receive, self.send)
 
     def renumbered(self, place: Tensor, own: int) -> Plan:
         """The same exchange where own row i is now row ``place[i]`` of ``own``."""
-        return dataclasses.replace(self, own=own, sends=selection(place[self.sends.index], own))
+        return dataclasses.replace(self, own=own, sends=place[self.sends])
 
     def behind(self, counts: Sequence[int]) -> Plan:
         """The same exchange where ``counts[p]`` other rows stand before the own rows of each rank p."""
         here = counts[self.ranks.rank]
         before = torch.tensor(counts, device=self.remote.device)
-        moved = selection(self.sends.index + here, self.own + here)
         remote = self.remote + before[self.owner]
-        return dataclasses.replace(self, own=self.own + here, sends=moved, remote=remote)
+        return dataclasses.replace(self, own=self.own + here, sends=self.sends + here, remote=remote)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Plan:
-        owner, remote = (t.to(device, non_blocking=non_blocking) for t in (self.owner, self.remote))
-        sends = self.sends.to(device, non_blocking)
+        tensors = (self.sends, self.owner, self.remote)
+        sends, owner, remote = (t.to(device, non_blocking=non_blocking) for t in tensors)
         return dataclasses.replace(self, sends=sends, owner=owner, remote=remote)
 
 
@@ -97,17 +113,32 @@ def ask(ranks: Ranks, owner: Tensor, wanted: Tensor) -> tuple[Tensor, tuple[int,
 def make_plan(ranks: Ranks, own: int, owner: Tensor, remote: Tensor) -> Plan:
     """The plan of a rank that needs row ``remote[i]`` of rank ``owner[i]`` (ascending). A collective."""
     wanted, send, receive = ask(ranks, owner, remote)
-    return Plan(ranks, own, selection(wanted, own), send, receive, owner, remote)
+    return Plan(ranks, own, wanted, send, receive, owner, remote)
 
 
-class _Swap(torch.autograd.Function):
-    """All-to-all of rows; its gradient is the all-to-all in the other direction."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, ranks: Ranks, send: Any, receive: Any) -> Tensor:
-        ctx.way = ranks, receive, send
-        return ranks.exchange(x, send, receive)
+class _WithGhosts(torch.autograd.Function):
+    """Own rows, then ghosts."""
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        return _Swap.apply(grad, *ctx.way), None, None, None
+    def forward(ctx: Any, plan: Plan, *values: Tensor) -> tuple[Tensor, ...]:
+        ctx.plan = plan
+        if plan.ranks.size == 1:
+            return tuple(v.view_as(v) for v in values)
+        sent = _side_by_side([v.index_select(0, plan.sends) for v in values])
+        ghosts = plan.ranks.exchange(sent, plan.send, plan.receive).split([_width(v) for v in values], 1)
+        return tuple(torch.cat([v, g.reshape(-1, *v.shape[1:])]) for v, g in zip(values, ghosts, strict=True))
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> Any:
+        # A copy: what is given to a backward pass may be used elsewhere too.
+        return None, *ctx.plan.fold_all(*(g.clone() for g in grads))
+
+
+def _width(rows: Tensor) -> int:
+    return prod(rows.shape[1:])
+
+
+def _side_by_side(values: Sequence[Tensor]) -> Tensor:
+    """``[rows, …]`` tensors as one matrix, so that one exchange serves them all."""
+    return torch.cat([v.reshape(v.shape[0], _width(v)) for v in values], 1)

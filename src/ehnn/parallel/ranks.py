@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from math import prod
@@ -114,20 +115,67 @@ class Ranks:
         if any(problems):
             raise ValueError("; ".join(f"rank {i}: {p}" for i, p in enumerate(problems) if p))
 
+    def first(self, work: Callable[[], Any], patience_s: float = 24 * 3600) -> None:
+        """Rank 0 calls ``work`` while the others wait, however long it takes; its error is raised on all."""
+        waiting, problem = self, None
+        if self.size > 1:  # a group of its own: the timeout of the others is for ranks that are silent
+            group = dist.new_group(timeout=timedelta(seconds=patience_s), backend="gloo")
+            waiting = Ranks(group)
+        if self.rank == 0:
+            try:
+                work()
+            except (ValueError, OSError) as error:
+                problem = str(error)
+        waiting.agree(problem)
 
-def start(timeout_s: float = 60.0, backend: str | None = None) -> Ranks:
+
+class LostRankError(RuntimeError):
+    """Another rank is gone, or was silent for longer than the timeout."""
+
+
+@contextmanager
+def losing_ranks(ranks: Ranks) -> Iterator[None]:
+    """Errors of the connections to other ranks become a `LostRankError` that says so in a line."""
+    try:
+        yield
+    except RuntimeError as error:
+        text = str(error)
+        if not isinstance(error, dist.DistError) and not any(k in text for k in ("gloo", "ncclComm", "NCCL")):
+            raise
+        told = text.splitlines()[0].split(". This is typically")[0]
+        raise LostRankError(
+            f"rank {ranks.rank} stops: one of the {ranks.size} ranks is gone or silent ({told})"
+        ) from error
+
+
+def start(timeout_s: float | None = None, backend: str | None = None) -> Ranks:
     """Join the ranks that ``torchrun`` started (one rank alone without it).
 
-    ``timeout_s`` is how long a rank waits for the others in any collective before it stops with an error.
-    The backend is NCCL where every rank has a GPU of its own, gloo otherwise.
+    ``timeout_s`` is how long a rank waits for the others in any collective before it stops with an error (by
+    default ``$EHNN_TIMEOUT``, else 120 seconds). Where every rank has a GPU of its own, tensors on GPUs go
+    through NCCL and the others through gloo; otherwise all go through gloo.
     """
     if "RANK" not in os.environ:
         return Ranks()
     if not dist.is_initialized():
+        timeout = timedelta(seconds=timeout_s or float(os.environ.get("EHNN_TIMEOUT", 120)))
         local = int(os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"]))
-        backend = backend or ("nccl" if torch.cuda.device_count() >= local else "gloo")
-        dist.init_process_group(backend, timeout=timedelta(seconds=timeout_s))
+        both = "cpu:gloo,cuda:nccl" if torch.cuda.device_count() >= local else "gloo"
+        store, rank, size = next(dist.rendezvous("env://", timeout=timeout))
+        store = dist.PrefixStore(_attempt(), store)
+        dist.init_process_group(backend or both, store=store, rank=rank, world_size=size, timeout=timeout)
     return Ranks()
+
+
+def _attempt() -> str:
+    """What tells this start of the ranks from the starts before it.
+
+    torchrun's store outlives a restart, and with it the addresses of ranks that are dead: a rank that reads
+    one waits for ever. Several hosts each count their own restarts, so there the count cannot tell; the
+    variable in `docs/scaling.md` makes a new store for every start.
+    """
+    alone = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"
+    return f"start-{os.environ.get('TORCHELASTIC_RESTART_COUNT', 0)}" if alone else "start"
 
 
 def stop() -> None:

@@ -33,11 +33,30 @@ class ShardedOverlap(Overlap):
     Attributes:
         whole: `merged`, with a row for every own target.
         column_orders: ``[columns of local.inner]`` place in ``source_orders.values``, ghosts included.
+        source_numbers, target_numbers: ``[own]`` numbers in the whole family, and its size.
     """
 
     ranks: Ranks = None  # type: ignore[assignment]
     whole: Pairs = None  # type: ignore[assignment]
     column_orders: Tensor = None  # type: ignore[assignment]
+    source_numbers: tuple[Tensor, int] = None  # type: ignore[assignment]
+    target_numbers: tuple[Tensor, int] = None  # type: ignore[assignment]
+
+    @kept_property
+    def group_numbers(self) -> tuple[Tensor, int]:
+        """``[num_groups]`` numbers of the groups among those of all ranks, and how many these are.
+
+        With one size 𝓘 they count the targets that meet anything, as in one process. With several, they
+        are numbers of (target, 𝓘), of which not all occur.
+        """
+        (number, total), distinct = self.target_numbers, self.sizes.values.shape[0]
+        own = number[self.group_target]
+        if distinct > 1:
+            return own * distinct + self.sizes.index, total * distinct
+        met = torch.zeros_like(number, dtype=torch.bool)
+        met[self.group_target] = True
+        alone = torch.cat(self.ranks.gather(number[~met])).sort().values
+        return own - torch.searchsorted(alone, own), total - alone.shape[0]
 
     @property
     def group_target(self) -> Tensor:
@@ -120,8 +139,7 @@ def _pulled_slots(local: PullPairs, sizes: Orders) -> Slots:
     own = torch.unique(torch.cat([keys[:here], wanted]))
     count = own.shape[0]
     place = torch.cat([torch.searchsorted(own, keys[:here]), count + arange_like(remote)])
-    sends = selection(torch.searchsorted(own, wanted), count)
-    new = Plan(plan.ranks, count, sends, send, receive, owner, remote)
+    new = Plan(plan.ranks, count, torch.searchsorted(own, wanted), send, receive, owner, remote)
     refined = pairs_from_sorted(inner.ptr, place[slot], count + remote.shape[0])
     source = torch.div(own, distinct, rounding_mode="floor")
     return Slots(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import dataclasses
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, pairs_from_sorted
 from ehnn.overlap import Family
 
 from .build import sharded_overlap
+from .families import ShardFamily
 from .owners import Partition
 from .pairs import PushPairs
 from .plan import make_plan
@@ -48,10 +50,17 @@ class Shard(Hypergraph):
     distinct_orders: Tensor = None  # type: ignore[assignment]
     node_counts: list[int] = None  # type: ignore[assignment]
     edge_counts: list[int] = None  # type: ignore[assignment]
+    _families: dict[str, ShardFamily] = field(default_factory=dict)
 
     @property
     def device(self) -> torch.device:
         return self.incidence.inner.ptr.device
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Shard:
+        """This shard on another device, with its cached overlaps."""
+        moved = super().to(device, non_blocking)
+        assert isinstance(moved, Shard)
+        return self if moved is self else dataclasses.replace(moved, _families={})
 
     def overlap(self, source: Family = "nodes", target: Family = "edges", **kwargs: Any) -> ShardedOverlap:
         """The relation of two named families on this rank; the first call is a collective."""

@@ -38,8 +38,10 @@ class _Pushed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, logits: Tensor, inner: Pairs, plan: Plan) -> Tensor:
         y, lse = _partial(x, logits, inner)
-        there = plan.hand_over(_pack(y[plan.own :], lse[plan.own :]))
-        y, lse = _merge(y[: plan.own], lse[: plan.own], *_unpack(there, y, lse), plan)
+        if plan.ranks.size > 1:
+            there = plan.hand_over(_pack(y[plan.own :], lse[plan.own :]))
+            y, lse = y[: plan.own].clone(), lse[: plan.own].clone()  # kept, unlike the ghosts behind them
+            _merge(y, lse, *_unpack(there, y, lse), *plan.touched)
         ctx.save_for_backward(x, logits, y, lse)
         ctx.inner, ctx.plan = inner, plan
         return y
@@ -47,13 +49,10 @@ class _Pushed(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, logits, y, lse = ctx.saved_tensors
-        inner = (grad * y).sum(-1)
-        own = _pack(torch.cat([grad, inner.unsqueeze(-1)], -1), lse)
         plan: Plan = ctx.plan
-        ghosts = plan.ranks.exchange(own.index_select(0, plan.sends.index), plan.send, plan.receive)
-        wide = grad.new_empty(0, grad.shape[1], grad.shape[2] + 1)
-        both, lse = _unpack(torch.cat([own, ghosts]), wide, lse)
-        return *_gradients(both[..., :-1], both[..., -1], x, logits, lse, ctx.inner), None, None
+        if plan.ranks.size > 1:
+            grad, y, lse = _with_ghosts(grad, y, lse, plan)
+        return *_gradients(grad, x, logits, y, lse, ctx.inner), None, None
 
 
 class _Pooled(torch.autograd.Function):
@@ -74,7 +73,7 @@ class _Pooled(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, logits, y, lse = ctx.saved_tensors
         grad = ctx.ranks.sum(grad)  # every rank used the row for its own part of the loss
-        return *_gradients(grad, (grad * y).sum(-1), x, logits, lse, ctx.inner), None, None
+        return *_gradients(grad, x, logits, y, lse, ctx.inner), None, None
 
 
 _TINY = torch.finfo(torch.float64).tiny
@@ -89,28 +88,37 @@ def _partial(x: Tensor, logits: Tensor, inner: Pairs) -> tuple[Tensor, Tensor]:
 
 
 def _gradients(
-    grad: Tensor, through: Tensor, x: Tensor, logits: Tensor, lse: Tensor, inner: Pairs
+    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, inner: Pairs
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of x and the logits, from ``grad``, ``through = grad · y`` and the global ``lse`` of rows."""
+    """Gradients of x and the logits, from those of the rows and the rows' global y and ``lse``."""
     if len(inner) == 0 or x.numel() == 0:
         return torch.zeros_like(x), torch.zeros_like(logits)
-    # A channel more carries grad · y in the place of y, which then need not be sent.
-    ones, zeros = torch.ones_like(through).unsqueeze(-1), torch.zeros_like(grad)
-    grad, y = torch.cat([grad, ones], -1), torch.cat([zeros, through.unsqueeze(-1)], -1)
-    wide = torch.cat([x, torch.zeros_like(x[..., :1])], -1)
-    values = (t.contiguous() for t in (grad, wide, logits, y, lse))
-    dx, ds = partial_softmax_sum_backward(*values, *structure(inner, x)[4:])
-    return dx[..., :-1], ds
+    values = (t.contiguous() for t in (grad, x, logits, y, lse))
+    return partial_softmax_sum_backward(*values, *structure(inner, x)[4:])
 
 
-def _merge(y: Tensor, lse: Tensor, their_y: Tensor, their_lse: Tensor, plan: Plan) -> tuple[Tensor, Tensor]:
-    """Own rows merged with what other ranks have for them."""
-    place = plan.sends.index.unsqueeze(1).expand_as(their_lse)
-    top = _finite(lse.scatter_reduce(0, place, their_lse, "amax"))
-    weight, their = (lse - top).exp(), (their_lse - top[plan.sends.index]).exp()
-    total = weight + segment_sum(their, plan.returns)
-    merged = weight.unsqueeze(-1) * y + segment_sum(their.unsqueeze(-1) * their_y, plan.returns)
-    return (merged / total.clamp(min=_TINY).unsqueeze(-1)).to(y.dtype), total.log() + top
+def _with_ghosts(grad: Tensor, y: Tensor, lse: Tensor, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
+    """Own rows, then ghosts. Of y only ḡ · y is needed, so that is sent, and a ghost gets a y that has it."""
+    sent = [t.index_select(0, plan.sends) for t in (grad, y, lse)]
+    own = torch.cat([sent[0], (sent[0] * sent[1]).sum(-1, keepdim=True)], -1)
+    there = plan.ranks.exchange(_pack(own, sent[2]), plan.send, plan.receive)
+    both, their_lse = _unpack(there, own, lse)
+    their_grad, through = both[..., :-1], both[..., -1:]
+    size = their_grad.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(grad.dtype).tiny)
+    unit = their_grad / size  # squares of small gradients would vanish
+    their_y = unit * (through / size / unit.square().sum(-1, keepdim=True).clamp(min=1))
+    return torch.cat([grad, their_grad]), torch.cat([y, their_y]), torch.cat([lse, their_lse])
+
+
+def _merge(y: Tensor, lse: Tensor, their_y: Tensor, their_lse: Tensor, rows: Tensor, pairs: Pairs) -> None:
+    """Merge into own rows, in place, what other ranks have for some of them."""
+    place, mine = pairs.t_index, lse[rows]
+    top = _finite(mine.scatter_reduce(0, place.unsqueeze(1).expand_as(their_lse), their_lse, "amax"))
+    weight, their = (mine - top).exp(), (their_lse - top[place]).exp()
+    total = weight + segment_sum(their, pairs)
+    merged = weight.unsqueeze(-1) * y[rows] + segment_sum(their.unsqueeze(-1) * their_y, pairs)
+    y[rows] = (merged / total.clamp(min=_TINY).unsqueeze(-1)).to(y.dtype)
+    lse[rows] = total.log() + top
 
 
 def _finite(top: Tensor) -> Tensor:

@@ -1,0 +1,219 @@
+"""``ehnn train nodes``: node classification in one process, or on the ranks of a partition."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+import torch
+import typer
+from torch import nn
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.io.atomic import atomic_write
+from ehnn.reproduce.nodes_config import MODELS, Settings, find_model, make_model, settings_of
+from ehnn.training import Result, TrainConfig, fit
+
+from .errors import FAILED, choose, fail, readable_errors
+
+PARALLEL = ("none", "partition")
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+SYNTHETIC = "synthetic"
+CHECKPOINT_EVERY = 10
+"""Epochs; what a killed run repeats at most."""
+
+
+def train_nodes(
+    *,
+    dataset: str,
+    model: str,
+    width: int | None = None,
+    epochs: int = 500,
+    lr: float = 1e-3,
+    weight_decay: float = 0.0,
+    dropout: float = 0.5,
+    seed: int = 0,
+    parallel: str = "none",
+    ranks: int | None = None,
+    device: str = "cpu",
+    directory: Path | None = None,
+    data_dir: Path | None = None,
+    dtype: str = "float32",
+) -> None:
+    """Train ``model`` on the nodes of ``dataset`` and keep the parameters that are best on validation.
+
+    ``dropout`` acts between layers; inside φ it is the model's own on this dataset, and 0 switches both off.
+    With ``parallel="partition"`` the hypergraph is spread over ``ranks`` processes, which are started here
+    unless torchrun did. The run is the same on any number of them, and goes on from the checkpoint in
+    ``directory`` on any other number.
+    """
+    choose("dtype", dtype, DTYPES)
+    run = Run(dataset, model, width, epochs, lr, weight_decay, dropout, seed, dtype, data_dir)
+    folder = directory or run.folder()
+    size = os.environ.get("WORLD_SIZE") if "RANK" in os.environ else None
+    if choose("way to go parallel", parallel, PARALLEL) == "none":
+        if size not in (None, "1"):
+            fail(f"torchrun started {size} ranks, and each would train on everything: --parallel partition")
+        run.claim(folder)
+        _report(run.alone(folder, device), folder)
+        return
+    if not find_model(model).stacked or run.settings().inputs:
+        able = [name for name, m in MODELS.items() if m.stacked and not name.endswith("+")]
+        fail(f"{model} cannot be spread over ranks; these can: {', '.join(able)}")
+    if size is None:
+        _start_ranks(run, folder, ranks, device)
+    elif ranks not in (None, int(size)):
+        fail(f"--ranks {ranks}, but torchrun started {size}")
+    elif (result := run.on_this_rank(folder, device)) is not None:
+        _report(result, folder)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training run. The number of ranks is no part of it."""
+
+    dataset: str
+    model: str
+    width: int | None
+    epochs: int
+    lr: float
+    weight_decay: float
+    dropout: float
+    seed: int
+    dtype: str
+    data_dir: Path | None = None
+
+    def options(self) -> dict[str, object]:
+        """What tells runs apart."""
+        return {name: value for name, value in asdict(self).items() if name != "data_dir"}
+
+    def folder(self) -> Path:
+        """A folder of its own for each set of options."""
+        code = hashlib.sha256(json.dumps(self.options()).encode()).hexdigest()[:8]
+        return Path("runs") / "train" / "nodes" / self.dataset / f"{self.model}-seed-{self.seed}-{code}"
+
+    def claim(self, folder: Path) -> None:
+        """Refuse a folder that holds another run, and mark it as this one's."""
+        path, mine = folder / "settings.json", self.options()
+        if path.exists() and (old := json.loads(path.read_text(encoding="utf-8"))) != mine:
+            changed = [f"{k} was {old.get(k)!r}, now {v!r}" for k, v in mine.items() if old.get(k) != v]
+            raise ValueError(f"{folder} holds another run ({', '.join(changed)}); choose another --dir")
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as file:
+            json.dump(mine, file, indent=1)
+
+    def settings(self) -> Settings:
+        """The recipe of the model on the dataset, with the options of this run."""
+        known = settings_of(self.model, self.dataset)
+        options = dict(known.options)
+        if self.dropout == 0:
+            options |= {name: 0.0 for name in options if name.endswith("dropout")}
+        return replace(
+            known, width=self.width or known.width, lr=self.lr, weight_decay=self.weight_decay,
+            dropout=self.dropout, options=options,
+        )  # fmt: skip
+
+    def config(self) -> TrainConfig:
+        return replace(
+            self.settings().train_config(self.epochs, self.model), checkpoint_every=CHECKPOINT_EVERY
+        )
+
+    def make(self, d_in: int, d_out: int) -> Callable[[], nn.Module]:
+        """Makes a model."""
+        return lambda: make_model(self.model, self.settings(), d_in, d_out).to(DTYPES[self.dtype])
+
+    def load(self) -> Hypergraph:
+        """The whole hypergraph."""
+        from ehnn.datasets import load
+        from ehnn.parallel.synthetic import synthetic
+
+        h = synthetic() if self.dataset == SYNTHETIC else load(self.dataset, self.data_dir)
+        if h.x is None:
+            raise ValueError(f"{self.dataset} has no node features to train on")
+        return h.replace(x=h.x.to(DTYPES[self.dtype]))
+
+    def alone(self, folder: Path, device: str) -> Result:
+        """Train in one process."""
+        from ehnn.reproduce.nodes import make_task, with_self_loops
+
+        h = self.load()
+        h = (with_self_loops(h) if find_model(self.model).self_loops else h).to(device)
+        task = make_task(h, self.model, [self.seed], self.settings())
+        make = self.make(task.num_features, task.num_outputs)
+        label = f"{self.model}, {self.dataset}"
+        return fit(make, task, [self.seed], self.config(), directory=folder, device=device, label=label)
+
+    def prepare(self, folder: Path, ranks: int) -> None:
+        """Claim the folder and make the shards, unless they are there."""
+        from ehnn.parallel.prepare import prepare_shards, with_parts
+
+        self.claim(folder)
+        source = {name: getattr(self, name) for name in ("dataset", "seed", "dtype")}
+        prepare_shards(folder, ranks, source, lambda: with_parts(self.load(), self.seed))
+
+    def on_this_rank(self, folder: Path, device: str) -> Result | None:
+        """Train on a rank of torchrun; the result is rank 0's to tell."""
+        from ehnn import parallel
+        from ehnn.parallel.prepare import shard_folder
+
+        cpu = device == "cpu"
+        ranks = parallel.start(backend="gloo" if cpu else None)
+        try:
+            with parallel.losing_ranks(ranks):
+                ranks.first(lambda: self.prepare(folder, ranks.size))
+                h = parallel.load_shard(shard_folder(folder, ranks.size), ranks)
+                task = parallel.ShardNodes(h if cpu else h.to(f"cuda:{os.environ['LOCAL_RANK']}"))
+                make = self.make(task.num_features, task.num_outputs())
+                label = f"{self.model}, {self.dataset}, {ranks.size} ranks"
+                result = parallel.fit_shard(
+                    make, task, self.seed, self.config(), directory=folder, label=label
+                )
+        except parallel.LostRankError as error:
+            fail(str(error), FAILED)
+        parallel.stop()
+        return result if ranks.rank == 0 else None
+
+
+def _start_ranks(run: Run, folder: Path, ranks: int | None, device: str) -> None:
+    """Partition here, once and before any rank holds memory; then be torchrun."""
+    from ehnn.parallel.launch import launch
+
+    if ranks is None:
+        fail("--parallel partition needs --ranks, or torchrun --nproc-per-node N -m ehnn train nodes …")
+    run.prepare(folder, ranks)
+    data_dir = None if run.data_dir is None else str(run.data_dir)
+    more = {"data_dir": data_dir, "directory": str(folder), "device": device, "parallel": "partition"}
+    try:
+        launch("ehnn.cli.train_nodes", [json.dumps(run.options() | more)], ranks)
+    except RuntimeError as error:
+        fail(str(error), FAILED)
+
+
+def _report(result: Result, folder: Path) -> None:
+    from safetensors.torch import save
+
+    with atomic_write(folder / "best.safetensors", "wb") as file:
+        file.write(save({name: value[0].cpu().contiguous() for name, value in result.best.items()}))
+    typer.echo(f"best on validation: {result.best_valid[0]:.2f} % in epoch {result.best_epoch[0]}")
+    typer.echo(f"test, chosen on validation: {result.selected('validation')[0]:.2f} %")
+    typer.echo(f"Written: {folder / 'best.safetensors'}")
+
+
+def _worker(arguments: str) -> None:
+    """A rank that `_start_ranks` started: options as JSON, for no shell has to read them."""
+    given = json.loads(arguments)
+    paths = {name: Path(given[name]) for name in ("directory", "data_dir") if given[name] is not None}
+    try:
+        with readable_errors():
+            train_nodes(**given | paths)
+    except typer.Exit as leave:
+        sys.exit(leave.exit_code)
+
+
+if __name__ == "__main__":
+    _worker(sys.argv[1])

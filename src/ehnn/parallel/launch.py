@@ -1,0 +1,34 @@
+"""Start the ranks of a run on this host, with ``torchrun``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+MAX_RESTARTS = 3
+
+
+def launch(module: str, arguments: Sequence[str], ranks: int, max_restarts: int = MAX_RESTARTS) -> None:
+    """Run ``python -m module arguments…`` on ``ranks`` ranks of this host and wait for them.
+
+    When a rank dies, the others are stopped and all are started again, up to ``max_restarts`` times. A
+    RuntimeError names the rank that failed first when they are used up.
+    """
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.run import main
+
+    if not isinstance(ranks, int) or ranks < 1:
+        raise ValueError(f"ranks must be a positive integer, got {ranks!r}")
+    os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")  # see `ehnn.parallel.start`
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // ranks)))
+    options = ["--standalone", f"--nproc-per-node={ranks}", f"--max-restarts={max_restarts}"]
+    try:
+        main([*options, "-m", module, *arguments])
+    except SignalException as signal:
+        raise KeyboardInterrupt from signal
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        raise RuntimeError(
+            f"rank {rank} ended with code {failure.exitcode} after {max_restarts} restarts"
+        ) from error

@@ -1,0 +1,82 @@
+"""Dropout that does not know how many ranks there are: rows are numbered as one process would."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ehnn.nn import Layer
+from ehnn.nn.dropout import Dropout
+from ehnn.nn.phi import Phi
+
+from .relation import ShardedOverlap
+from .shards import Shard
+
+Numbers = tuple[Tensor, int]
+
+
+class Numbering:
+    """What `number_rows` did to a model, to be undone."""
+
+    def __init__(self, handles: list[Any], dropouts: list[Dropout]) -> None:
+        self.handles, self.dropouts = handles, dropouts
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+        for dropout in self.dropouts:
+            dropout.rows = None
+
+
+def number_rows(model: nn.Module) -> Numbering:
+    """Let every seeded `Dropout` of ``model`` know which rows of the whole hypergraph it sees on a shard.
+
+    A mask is then the same on any number of ranks and in one process (between hyperedges, where overlaps have
+    several sizes: on any number of ranks). Inside a `Layer` the rows are its sources (``phi1``), its
+    groups and the pool (``phi2`` of EHNN, the dropout of attention) or its targets; outside, the targets of
+    the layer before. On a plain Hypergraph the model is as it was.
+    """
+    layers = {name: m for name, m in model.named_modules() if isinstance(m, Layer)}
+    every = {name: m for name, m in model.named_modules() if isinstance(m, Dropout) and m.p > 0}
+    outside = [m for name, m in every.items() if not any(name.startswith(f"{at}.") for at in layers)]
+
+    def begin(module: nn.Module, args: tuple[Any, ...]) -> None:
+        h = args[0]
+        for dropout in every.values():
+            dropout.rows = (h.node_ids, sum(h.node_counts)) if isinstance(h, Shard) else None
+
+    def enter(layer: nn.Module, args: tuple[Any, ...]) -> None:
+        overlap = args[1]
+        if not isinstance(overlap, ShardedOverlap):
+            return
+        for name, module in layer.named_modules():
+            if isinstance(module, Dropout) and module.p > 0:
+                module.rows = _seen_by(name, layer, overlap)
+        for dropout in outside:
+            dropout.rows = overlap.target_numbers
+
+    handles = [layer.register_forward_pre_hook(enter) for layer in layers.values()]
+    return Numbering([model.register_forward_pre_hook(begin), *handles], list(every.values()))
+
+
+def _seen_by(name: str, layer: nn.Module, overlap: ShardedOverlap) -> Numbers:
+    """The rows that the dropout called ``name`` inside ``layer`` sees."""
+    part = name.split(".")[0]
+    if part == "phi1":
+        return overlap.source_numbers
+    if part == "global_dropout":
+        return _members(overlap), overlap.num_members
+    if part == "local_dropout":
+        return overlap.group_numbers
+    if part == "phi2" and isinstance(layer.phi2, Phi):
+        groups, total = overlap.group_numbers
+        if not layer.global_interaction:
+            return groups, total
+        return torch.cat([groups, total + _members(overlap)]), total + overlap.num_members
+    return overlap.target_numbers
+
+
+def _members(overlap: ShardedOverlap) -> Tensor:
+    return torch.arange(overlap.num_members, device=overlap.target_batch.device)
