@@ -1,4 +1,4 @@
-"""``ehnn data``: what datasets there are, and their files."""
+"""``ehnn data``: what datasets there are, and their files; conversion of your own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import typer
 
 from ehnn import datasets
 
+from .convert import convert
 from .errors import readable_errors
 from .show import show_table
 
-data = typer.Typer(help="Datasets: list, describe, download.", no_args_is_help=True)
+data = typer.Typer(
+    help="Datasets: list, describe, download. Your own: convert between formats.", no_args_is_help=True
+)
+data.command(no_args_is_help=True)(convert)
 Name = Annotated[str, typer.Argument(help="A name of `ehnn data list`.")]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -46,8 +47,18 @@ def readable_errors(resume: str | None = None) -> Iterator[None]:
         raise typer.Exit(INTERRUPTED) from None
     except NotFiniteError as error:
         fail(str(error), FAILED)
+    except FileNotFoundError as error:
+        fail(f"there is no file {error.filename}{_near(str(error.filename))}", FAILED)
     except (ValueError, OSError) as error:
         fail(str(error), FAILED if isinstance(error, OSError) else USAGE)
+
+
+def _near(name: str) -> str:
+    """A file of almost the same name in the same folder, as a hint."""
+    path = Path(name)
+    there = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = difflib.get_close_matches(path.name, there, n=1)
+    return f" (did you mean {path.parent / close[0]}?)" if close else ""
 
 
 def pick_device(name: str) -> str:

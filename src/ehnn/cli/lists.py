@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-LIST_OPTIONS = ("--models", "--setting", "--datasets")
+LIST_OPTIONS = ("--models", "--setting", "--datasets", "--feature-columns", "--member-columns")
 
 
 def expand_lists(arguments: Sequence[str]) -> list[str]:

@@ -1,90 +1,199 @@
-"""``ehnn train``: one model, with options of your own."""
+"""``ehnn train``: one model, on a task of the paper, a dataset, or your own data."""
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
+from typer.core import TyperGroup
 
-from ehnn.io.atomic import atomic_write
-from ehnn.training import Result, TrainConfig, fit
+from .errors import choose, fail, pick_device, readable_errors
+from .table_options import (
+    Delimiter,
+    EdgeColumn,
+    IdColumn,
+    LayoutName,
+    MemberColumns,
+    Names,
+    NodeColumn,
+    NodesFile,
+    Separator,
+    layout_from,
+)
+from .train_k_edge import train_k_edge
 
-from .errors import choose, pick_device, readable_errors
 
-TASKS = ("k-edge",)
+class Tasks(TyperGroup):
+    """The tasks by name; a wrong one is told like every other wrong name."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in self.commands:
+            if Path(args[0]).is_file():
+                fail(f"{args[0]!r} is a file: ehnn train --data {args[0]} --label-column …")
+            choose("task", args[0], self.commands)
+        return super().resolve_command(ctx, args)
 
 
-def train(
+train = typer.Typer(cls=Tasks, invoke_without_command=True, no_args_is_help=True)
+train.command("k-edge", no_args_is_help=True)(train_k_edge)
+
+
+@train.callback()
+def own_data(
+    context: typer.Context,
+    data: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(help="Your file of sets: CSV, lines of names, or HIF JSON."),
+    ] = None,
+    label_column: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="NAME", help="What to predict; blank where it is not known."),
+    ] = None,
+    nodes: NodesFile = None,
     task: Annotated[
-        str, typer.Argument(metavar="TASK", help=f"One of: {', '.join(TASKS)}. No datasets yet.")
-    ],
-    model: Annotated[str, typer.Option(help="A model of `ehnn reproduce k-edge` or `ablation`.")],
-    setting: Annotated[str, typer.Option(help="seen, interpolation or extrapolation.")] = "seen",
-    seed: Annotated[int, typer.Option(min=0, help="Of the initial parameters and of dropout.")] = 0,
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training hypergraphs.")] = 500,
-    lr: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
-    weight_decay: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            help="nodes or sets: which of them have the labels; hyperedges: learn which nodes form a set.",
+            show_default="nodes; sets where a row is a set",
+        ),
+    ] = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(metavar="DIR", show_default="a folder in runs/train", help="Folder of the run."),
+    ] = None,
+    layout: LayoutName = "auto",
+    node_column: NodeColumn = None,
+    edge_column: EdgeColumn = None,
+    member_columns: MemberColumns = None,
+    separator: Separator = None,
+    delimiter: Delimiter = None,
+    id_column: IdColumn = None,
+    feature_columns: Annotated[
+        Names,
+        typer.Option(
+            metavar="NAME ...",
+            help="Numbers or classes to learn from, of the nodes or sets that have labels; none: no column.",
+            show_default="all others of --nodes",
+        ),
+    ] = None,
+    regression: Annotated[bool, typer.Option("--regression", help="The label is a number.")] = False,
+    places: Annotated[
+        bool,
+        typer.Option(
+            "--places/--no-places",
+            help="Learn who keeps company with whom, by the names of sets (of members, for labels of sets).",
+        ),
+    ] = True,
+    model: Annotated[str, typer.Option(help="ehnn-mlp, ehnn-transformer, or a baseline.")] = "ehnn-mlp",
+    width: Annotated[int, typer.Option(min=1, help="Channels between the layers.")] = 64,
+    dropout: Annotated[
         Optional[float],  # noqa: UP045
-        typer.Option(show_default="the model's", help="Decoupled from the gradient."),
+        typer.Option(min=0, max=1, show_default="0.5; 0 for hyperedges", help="Between the layers."),
     ] = None,
-    schedule: Annotated[str, typer.Option(help="constant or cosine.")] = "constant",
-    patience: Annotated[
+    epochs: Annotated[int, typer.Option(min=1, help="The most steps over all data.")] = 200,
+    patience: Annotated[int, typer.Option(min=1, help="Stop after so many epochs without a gain.")] = 30,
+    lr: Annotated[float, typer.Option(help="Learning rate.")] = 3e-3,
+    weight_decay: Annotated[float, typer.Option(help="Added to the gradient.")] = 0.0,
+    valid: Annotated[float, typer.Option(help="Share of labels (sets) that selects the epoch.")] = 0.2,
+    test: Annotated[float, typer.Option(help="Share that is scored at the end.")] = 0.2,
+    seed: Annotated[int, typer.Option(min=0, help="Of the split, the parameters and dropout.")] = 0,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    fresh: Annotated[bool, typer.Option("--fresh", help="Train again what is done or was stopped.")] = False,
+) -> None:
+    """Train a model on your own data, or on a task of the paper (the commands below).
+
+    Your data are sets of names: `--data` has a row per member (node and set), a row or a line per set.
+    Labels are in the same file or in a table with a row per node (`--nodes`). The folder gets the model,
+    run.json with all figures, and what was predicted; the same command goes on where it was stopped.
+
+    \b
+    ehnn train --data members.csv --node-column person --edge-column club --label-column team
+    ehnn train --data baskets.csv --member-columns items --label-column kind --out runs/baskets
+    ehnn train --data baskets.csv --task hyperedges
+    ehnn train k-edge --model ehnn-mlp
+    """
+    if context.invoked_subcommand is not None:
+        _refuse_options(context)
+        return
+    if data is None:
+        fail("--data must name your file, or give a task: ehnn train --data FILE --label-column NAME")
+    from .recipe import Files
+    from .train_table import Request, train_table
+
+    settings = {
+        "model": model, "width": width, "epochs": epochs, "patience": patience, "lr": lr,
+        "weight_decay": weight_decay, "device": pick_device(device),
+        "dropout": (0.0 if task == "hyperedges" else 0.5) if dropout is None else dropout,
+    }  # fmt: skip
+    columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
+    with readable_errors(resume="Run the same command to go on."):
+        said = layout_from(layout, node_column, edge_column, member_columns, separator, delimiter)
+        files = Files(data, nodes, said, id_column)
+        request = Request(
+            files, task, label_column, columns, regression, places, settings, valid, test, seed
+        )  # fmt: skip
+        train_table(request, out, fresh)
+
+
+def _refuse_options(context: typer.Context) -> None:
+    """Options before the name of a task would be lost."""
+    given = [
+        name for name in context.params
+        if str(getattr(context.get_parameter_source(name), "name", "")) == "COMMANDLINE"
+    ]  # fmt: skip
+    if given:
+        option = "--" + given[0].replace("_", "-")
+        task = context.invoked_subcommand
+        fail(
+            f"{option} stands before the task; the options of a task follow it: ehnn train {task} {option} …"
+        )
+
+
+@train.command("nodes", no_args_is_help=True)
+def nodes(
+    dataset: Annotated[str, typer.Option(help="A name of `ehnn data list`.")],
+    model: Annotated[str, typer.Option(help="A model of `ehnn reproduce nodes`.")],
+    width: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Stop after this many epochs without a gain."),
+        typer.Option(min=1, show_default="the model's on this dataset", help="Channels between layers."),
     ] = None,
-    amp: Annotated[bool, typer.Option("--amp", help="bfloat16 in the forward pass.")] = False,
+    epochs: Annotated[int, typer.Option(min=1, help="Full-batch steps.")] = 500,
+    lr: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
+    weight_decay: Annotated[float, typer.Option(help="Added to the gradient.")] = 0.0,
+    dropout: Annotated[float, typer.Option(min=0, max=1, help="Between the layers.")] = 0.5,
+    seed: Annotated[int, typer.Option(min=0, help="Of the split, the parameters and dropout.")] = 0,
+    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    parallel: Annotated[str, typer.Option(help="none, or partition: a shard of nodes per rank.")] = "none",
+    ranks: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=1, help="Processes of --parallel partition."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     directory: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option(
-            "--dir", show_default="a folder in runs/train", help="Checkpoint, metrics and best model."
-        ),
+        typer.Option("--dir", show_default="a folder in runs/train", help="Checkpoint, metrics and model."),
+    ] = None,
+    data_dir: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(show_default="$EHNN_DATA, then the cache", help="Folder of the raw files."),
     ] = None,
 ) -> None:
-    """Train one model and keep the parameters that are best on validation.
-
-    The folder gets metrics.jsonl, checkpoint.safetensors (the same command goes on from it) and
-    best.safetensors, the parameters of the epoch with the best validation accuracy.
+    """Node classification on a dataset, on one process or several.
 
     \b
-    ehnn train k-edge --model ehnn-transformer --epochs 300 --lr 0.002 --schedule cosine
+    ehnn train nodes --dataset zoo --model ehnn-mlp
+    ehnn train nodes --dataset walmart-1 --model ehnn-mlp --parallel partition --ranks 2
     """
-    from ehnn.reproduce.k_edge import EXPERIMENTS, SETTINGS
-    from ehnn.tasks import KEdge
-
-    choose("task", task, TASKS)
-    choose("setting", setting, SETTINGS)
-    recipes = EXPERIMENTS["ablation"] | EXPERIMENTS["k-edge"]
-    recipe = recipes[choose("model", model, recipes)]
+    choose("way to go parallel", parallel, ("none", "partition"))
+    if ranks is not None and parallel == "none":
+        fail("--ranks goes with --parallel partition")
     where = pick_device(device)
     with readable_errors(resume="Run the same command to go on."):
-        config = replace(
-            recipe.config(epochs), lr=lr, schedule=schedule, patience=patience, amp=amp,
-            weight_decay=recipe.weight_decay if weight_decay is None else weight_decay,
+        from .train_nodes import train_nodes
+
+        train_nodes(
+            dataset=dataset, model=model, width=width, epochs=epochs, lr=lr, weight_decay=weight_decay,
+            dropout=dropout, seed=seed, parallel=parallel, ranks=ranks, device=where, directory=directory,
+            data_dir=data_dir, dtype=dtype,
         )  # fmt: skip
-        folder = directory or _folder(task, setting, model, seed, config)
-        result = fit(
-            recipe.make, KEdge(setting, device=where), [seed], config, directory=folder, device=where,
-            label=f"{model}, {setting}",
-        )  # fmt: skip
-        _report(result, folder)
-
-
-def _folder(task: str, setting: str, model: str, seed: int, config: TrainConfig) -> Path:
-    """A folder of its own for each set of options."""
-    code = hashlib.sha256(repr(config).encode()).hexdigest()[:8]
-    return Path("runs") / "train" / task / setting / f"{model}-seed-{seed}-{code}"
-
-
-def _report(result: Result, folder: Path) -> None:
-    from safetensors.torch import save
-
-    with atomic_write(folder / "best.safetensors", "wb") as file:
-        file.write(save({name: value[0].cpu().contiguous() for name, value in result.best.items()}))
-    typer.echo(f"best on validation: {result.best_valid[0]:.2f} % in epoch {result.best_epoch[0]}")
-    typer.echo(f"test, chosen on validation: {result.selected('validation')[0]:.2f} %")
-    typer.echo(f"test, best of all epochs:   {result.selected('test-best')[0]:.2f} %")
-    typer.echo(f"Written: {folder / 'best.safetensors'}")

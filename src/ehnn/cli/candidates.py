@@ -1,0 +1,46 @@
+"""The sets of a file, scored by a model that knows which nodes form a set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ehnn.estimators import HyperedgePredictor
+from ehnn.hypergraph import Hypergraph
+from ehnn.io._names import factorize
+from ehnn.io._support import shorten, suggest
+from ehnn.tasks.hyperedges import is_in
+
+from .sheets import Sheet
+
+
+def score_candidates(
+    estimator: HyperedgePredictor, sheet: Sheet
+) -> tuple[Sequence[str], Iterable[Sequence[Any]]]:
+    """Header and rows: each set, its members, whether it was there in training, and how likely it is one."""
+    known = estimator.hypergraph_
+    asked = _over_nodes_of(known, sheet)
+    shares = estimator.predict_proba(asked)[:, 1].round(6).tolist()
+    there = ["yes" if value else "no" for value in is_in(asked, known).tolist()]
+    names = sheet.h.node_names or ()
+    members = (";".join(str(names[v]) for v in edge) for edge in sheet.h.edges())
+    rows = zip(sheet.h.edge_names or (), members, there, shares, strict=True)
+    return ["set", "members", "known", "probability"], rows
+
+
+def _over_nodes_of(known: Hypergraph, sheet: Sheet) -> Hypergraph:
+    """The sets of a sheet over the nodes of training."""
+    number, _ = factorize(sheet.h.node_names or (), known.node_names or ())
+    node, edge = sheet.h.index.numpy()
+    new = number[node] >= known.num_nodes
+    if new.any():
+        at = int(np.flatnonzero(new)[edge[new].argmin()])
+        name = (sheet.h.node_names or ())[node[at]]
+        near = suggest(name, (known.node_names or ())[:10_000])
+        raise ValueError(f"{sheet.line(int(edge[at]))}: node {shorten(name)} was not there in training{near}")
+    empty = (sheet.h.orders == 0).nonzero()
+    if len(empty):
+        raise ValueError(f"{sheet.line(int(empty[0]))}: the set has no members")
+    return Hypergraph.from_incidence((number[node], edge), known.num_nodes, sheet.h.num_edges)

@@ -1,0 +1,120 @@
+"""``ehnn data convert``: a hypergraph from one file format to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from ehnn.hypergraph import Hypergraph
+
+from .errors import choose, readable_errors
+from .layouts import Layout
+from .run_folder import check_target
+from .table_options import Delimiter, EdgeColumn, MemberColumns, NodeColumn, Separator, layout_from
+
+READABLE = ("csv", "pairs", "sets", "lines", "hif")
+WRITABLE = ("csv", "lines", "hif")
+_ENDS = {
+    ".csv": "csv", ".tsv": "csv", ".json": "hif", ".hif": "hif", ".txt": "lines", ".edges": "lines",
+    ".dat": "lines",
+}  # fmt: skip
+Format = Optional[str]  # noqa: UP045
+
+
+def convert(
+    source: Annotated[Path, typer.Argument(metavar="FROM", help="The file to read; it is not changed.")],
+    target: Annotated[Path, typer.Argument(metavar="TO", help="The file to write.")],
+    source_format: Annotated[
+        Format,
+        typer.Option("--from", help=f"One of {', '.join(READABLE)}.", show_default="by the end of the name"),
+    ] = None,
+    target_format: Annotated[
+        Format,
+        typer.Option("--to", help=f"One of {', '.join(WRITABLE)}.", show_default="by the end of the name"),
+    ] = None,
+    node_column: NodeColumn = None,
+    edge_column: EdgeColumn = None,
+    member_columns: MemberColumns = None,
+    separator: Separator = None,
+    delimiter: Delimiter = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace TO if it is there.")] = False,
+) -> None:
+    """Convert a hypergraph: CSV (a row per member or per set), lines of names, HIF JSON.
+
+    CSV and HIF that ehnn wrote keep features, labels and weights; other columns and attributes are left out.
+
+    \b
+    ehnn data convert members.csv members.hif.json --node-column person --edge-column club
+    ehnn data convert baskets.txt baskets.csv
+    """
+    with readable_errors():
+        reads = _format(source, source_format, "--from", READABLE)
+        writes = _format(target, target_format, "--to", WRITABLE)
+        check_target(target, [source], force)
+        kind = "auto" if reads == "csv" else reads
+        layout = layout_from(kind, node_column, edge_column, member_columns, separator, delimiter)
+        h = _read(source, reads, layout)
+        _write(h, target, writes)
+    lost = _lost(h) if writes == "lines" else []
+    if lost:
+        typer.echo(f"Note: lines of names do not carry {', '.join(lost)}", err=True)
+    typer.echo(f"Written: {target}, {h}")
+
+
+def _format(path: Path, given: str | None, option: str, known: tuple[str, ...]) -> str:
+    if given is not None:
+        return choose("format", given, known)
+    found = _ENDS.get(path.suffix.lower())
+    if found is None:
+        raise ValueError(f"the end of {path.name!r} tells no format; give {option}: {', '.join(known)}")
+    return found
+
+
+def _read(path: Path, kind: str, layout: Layout) -> Hypergraph:
+    """Everything that the file carries, where ehnn wrote it; names and sets elsewhere."""
+    from ehnn.io import read_csv, read_hif
+
+    from .layouts import open_table
+    from .sheets import read_sheet
+
+    if kind == "hif":
+        return read_hif(path)
+    if kind == "csv":
+        table = open_table(path, layout.delimiter)
+        found = layout.of_table(table)
+        if (found.node, found.edge) == ("node", "edge"):
+            return read_csv(path, delimiter=table.delimiter)
+    return read_sheet(path, layout).h
+
+
+def _write(h: Hypergraph, path: Path, kind: str) -> None:
+    from ehnn.io import write_csv, write_edge_lines, write_hif
+
+    if kind == "hif":
+        write_hif(h, path)
+    elif kind == "csv":
+        write_csv(h, path, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+    else:
+        named = h.node_names is not None
+        write_edge_lines(h, path, separator=_separator(h.node_names or ()), named=named)
+
+
+def _separator(names: Sequence[object]) -> str:
+    """A separator that is in no name; white space where it can be."""
+    whole = "".join(map(str, names))
+    return next((s for s in (";", "|", ",") if s not in whole), ";") if len(whole.split()) > 1 else " "
+
+
+def _lost(h: Hypergraph) -> list[str]:
+    """What a file of lines does not carry of ``h``."""
+    found = {
+        "names of sets": h.edge_names is not None,
+        "nodes that are in no set": bool((h.degrees == 0).any()),
+        "features": h.x is not None or h.edge_x is not None,
+        "labels": h.y is not None,
+        "weights": h.edge_weight is not None or h.incidence_weight is not None,
+    }
+    return [what for what, there in found.items() if there]

@@ -1,0 +1,48 @@
+"""Labels in a column: classes or numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ehnn.io._support import shorten
+
+from .columns import as_number, values_of
+from .sheets import Columns
+
+
+def read_labels(columns: Columns, name: str, count: int, numeric: bool) -> list[Any]:
+    """``[count]`` a class (text, or a whole number where all are) or a number each; None: no label.
+
+    Raises:
+        ValueError: names the file and what is wrong with the column.
+    """
+    values, first = values_of(columns, name, count)
+    place = columns.table.path
+    distinct = sorted({v for v in values if v is not None})
+    if not distinct:
+        raise ValueError(f"{place}: column {name!r} has no label at all")
+    parsed = dict(zip(distinct, map(as_number, distinct), strict=True))
+    good = np.isfinite(list(parsed.values()))
+    if numeric:
+        if not good.all():
+            wrong = distinct[int(np.argmin(good))]
+            line = columns.table.place(int(first[values.index(wrong)]))
+            raise ValueError(f"{line}: column {name!r} must be a number, got {shorten(wrong)}")
+        return [None if v is None else parsed[v] for v in values]
+    _check_classes(distinct, good, sum(v is not None for v in values), f"{place}: column {name!r}")
+    if all(v.isdecimal() and str(int(v)) == v for v in distinct):
+        return [None if v is None else int(v) for v in values]
+    return values
+
+
+def _check_classes(distinct: list[str], numbers: np.ndarray, labelled: int, where: str) -> None:
+    if len(distinct) == 1:
+        raise ValueError(
+            f"{where} has only one class, {shorten(distinct[0])}; there is nothing to tell apart"
+        )
+    if len(distinct) <= max(2, labelled // 2):
+        return
+    hint = "; to predict a number: --regression" if numbers.all() else ""
+    raise ValueError(f"{where} has {len(distinct)} classes for {labelled} labels, too many to learn{hint}")

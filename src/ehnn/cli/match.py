@@ -1,0 +1,121 @@
+"""``ehnn match``: which keypoints of two images belong together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional
+
+import typer
+
+from ehnn.io.atomic import atomic_write
+
+from .errors import readable_errors
+
+if TYPE_CHECKING:
+    from ehnn.tasks.matching.match import Found
+
+Folder = Optional[Path]  # noqa: UP045 (read at run time, also by Python 3.10)
+
+
+def match(
+    a: Annotated[Path, typer.Argument(metavar="A", help="An image.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Another image.")],
+    keypoints: Annotated[Path, typer.Option(help="JSON file with the keypoints of both images.")],
+    checkpoint: Annotated[
+        Path, typer.Option(metavar="DIR", help="Folder of a run of `ehnn reproduce willow` or `voc`.")
+    ],
+    out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("match.png"),
+    json_out: Annotated[Path, typer.Option("--json", help="The matches to write.")] = Path("match.json"),
+    data_dir: Annotated[
+        Folder,
+        typer.Option(help="Holds vision/vgg16_imagenet_fp16.npz.", show_default="EHNN_DATA"),
+    ] = None,
+) -> None:
+    """Match the keypoints of two images with a trained matcher.
+
+    The JSON file is that of docs/matching-data.md: {"images": [{"image": "A.jpg", "keypoints": {"beak": [310,
+    122], ...}}, ...]}, in pixels of the images. Where both images name their keypoints and share names,
+    matches of equal names are drawn green and others red; otherwise all are blue.
+
+    \b
+    ehnn match A.jpg B.jpg --keypoints keypoints.json --checkpoint runs/willow/ehnn-mlp+/.../seed-0
+    """
+    with readable_errors():
+        from ehnn.tasks.matching.match import match_images
+        from ehnn.tasks.matching.own_images import own_image
+        from ehnn.tasks.matching.pictures import draw_matches
+        from ehnn.tasks.matching.storage import load_matcher
+        from ehnn.tasks.matching.vgg import load_vgg16
+
+        told = [_points_of(image, keypoints) for image in (a, b)]
+        first, second = (own_image(image, points) for image, points in zip((a, b), told, strict=True))
+        model, about = load_matcher(checkpoint, partial(load_vgg16, data_dir=data_dir))
+        found = match_images(model, first, second)
+        known = all(isinstance(points, Mapping) for points in told) and bool((found.pair.target >= 0).any())
+        matches = _matches(found, told, known)
+        record = {
+            "a": str(a),
+            "b": str(b),
+            "model": about["model"],
+            "trained_on": about["dataset"],
+            **matches,
+        }
+        with atomic_write(json_out) as file:
+            file.write(json.dumps(record | matches, indent=1, ensure_ascii=False) + "\n")
+        draw_matches(
+            first.read_image(), second.read_image(), first.points, second.points, found.matched,
+            found.pair.target if known else None, out,
+        )  # fmt: skip
+    typer.echo(f"{len(matches['matches'])} matches" + (f", {matches['right']} right" if known else ""))
+    typer.echo(f"Written: {json_out}, {out}")
+
+
+def _points_of(image: Path, keypoints: Path) -> Any:
+    """The keypoints of an image in the JSON file: its path, or else its name, must be there once."""
+    try:
+        told = json.loads(keypoints.read_text(encoding="utf-8"))
+        entries = [entry for entry in told["images"] if isinstance(entry["image"], str)]
+        points = {id(entry): entry["keypoints"] for entry in entries}
+    except (ValueError, KeyError, TypeError) as error:
+        wanted = '{"images": [{"image": ..., "keypoints": ...}, ...]}'
+        raise ValueError(f"{keypoints} must hold {wanted}: {error!r}") from error
+    same = [e for e in entries if (keypoints.parent / e["image"]).resolve() == image.resolve()]
+    same = same or [e for e in entries if Path(e["image"]).name == image.name]
+    if len(same) != 1:
+        raise ValueError(f"{keypoints} must have one entry for {str(image)!r}, it has {len(same)}")
+    return points[id(same[0])]
+
+
+def _matches(found: Found, told: list[Any], known: bool) -> dict[str, Any]:
+    """What is written: names and places in the pixels of the images, and how sure the matcher is."""
+    pair = found.pair
+    place_a, place_b = (_by_name(points) for points in told)
+    rows = []
+    for name, j, truth, p in zip(
+        pair.a.names, found.matched.tolist(), pair.target.tolist(), found.probability.tolist(), strict=True
+    ):
+        if j < 0:
+            continue
+        other = pair.b.names[j]
+        row = {
+            "a": name,
+            "b": other,
+            "at_a": place_a[name],
+            "at_b": place_b[other],
+            "probability": round(p, 6),
+        }
+        rows.append(row | ({"right": j == truth} if known else {}))
+    taken_a, taken_b = {row["a"] for row in rows}, {row["b"] for row in rows}
+    more = {
+        "unmatched_a": [name for name in pair.a.names if name not in taken_a],
+        "unmatched_b": [name for name in pair.b.names if name not in taken_b],
+    }
+    right = {"right": sum(row["right"] for row in rows)} if known else {}
+    return {"matches": rows, **more, **right}
+
+
+def _by_name(points: Any) -> dict[str, Any]:
+    return dict(points) if isinstance(points, Mapping) else {str(i): point for i, point in enumerate(points)}

@@ -1,0 +1,196 @@
+"""From a user's files to what an estimator reads: found out in training, kept beside the model."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.io.atomic import atomic_write
+
+from .columns import Feature, encode, feature_from, learn_feature, new_texts, with_node_table
+from .layouts import Layout
+from .places import Places
+from .sheets import Columns, Sheet, read_sheet
+
+TASKS = ("nodes", "sets", "hyperedges")
+NAME, VECTORS = "inputs.json", "inputs.safetensors"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a user, and what was said about them."""
+
+    data: Path
+    nodes: Path | None
+    layout: Layout
+    id_column: str | None
+
+    def read(self, loose: bool = False) -> tuple[Sheet, list[str]]:
+        """What is in them, and remarks where they do not fit together."""
+        sheet = read_sheet(self.data, self.layout, loose)
+        return (sheet, []) if self.nodes is None else with_node_table(sheet, self.nodes, self.id_column)
+
+    def paths(self) -> list[Path]:
+        return [self.data] if self.nodes is None else [self.data, self.nodes]
+
+    def digest(self) -> str:
+        """A sum over what is in the files."""
+        return hashlib.sha256("".join(map(digest_of, self.paths())).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a sheet becomes a hypergraph with features.
+
+    Attributes:
+        task: ``"nodes"``, ``"sets"`` (the sets are the nodes of the dual hypergraph) or ``"hyperedges"``.
+        label: the column of labels; None for hyperedges.
+        layout: of the file of sets, found out.
+        id_column: of the table of nodes, None where there was none.
+        features: columns that are read as features.
+        places: who keeps company with whom.
+        digest: SHA-256 of the file of sets.
+    """
+
+    task: str
+    label: str | None
+    layout: Layout
+    id_column: str | None
+    features: tuple[Feature, ...]
+    places: Places
+    digest: str
+
+    def columns(self, sheet: Sheet) -> Columns | None:
+        """What is said about the things that are classified."""
+        return sheet.edges if self.task == "sets" else sheet.nodes
+
+    def graph(self, sheet: Sheet) -> tuple[Hypergraph, list[str]]:
+        """The hypergraph whose nodes are classified, with features, and remarks for the user."""
+        h = dual(sheet.h) if self.task == "sets" else sheet.h
+        remarks: list[str] = []
+        columns = self.columns(sheet)
+        parts = [encode(self.features, columns, h.num_nodes)]
+        if columns is not None:
+            remarks += filter(None, (new_texts(feature, columns) for feature in self.features))
+        if self.places.names:
+            x, unknown = self.places.encode(h)
+            parts.append(x)
+            shared = int((h.orders >= 2).sum())
+            others = "members" if self.task == "sets" else "sets"
+            if shared and unknown == shared:
+                raise ValueError(
+                    f"{sheet.path}: not one of its {others} was there in training, and by them the model "
+                    "knows its way; for data with other names train with --no-places"
+                )
+            if unknown:
+                remarks.append(
+                    f"{unknown} of the {shared} {others} of {sheet.path} were not there in training"
+                )
+        x = torch.cat(parts, 1)
+        return h.replace(x=x if x.shape[1] else None), remarks
+
+    # ------------------------------------------------------------------ on disk
+
+    def save(self, folder: Path) -> None:
+        from safetensors.torch import save
+
+        about = {
+            "format": "ehnn-inputs", "version": VERSION, "task": self.task, "label": self.label,
+            "layout": asdict(self.layout), "id_column": self.id_column, "digest": self.digest,
+            "features": [vars(feature) for feature in self.features], "places": self.places.names,
+        }  # fmt: skip
+        folder.mkdir(parents=True, exist_ok=True)
+        with atomic_write(folder / VECTORS, "wb") as file:
+            file.write(save({"places": self.places.vectors.contiguous()}))
+        with atomic_write(folder / NAME) as file:
+            file.write(json.dumps(about, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def load(cls, folder: Path) -> Recipe:
+        """What `save` wrote; a ValueError where it is not there or damaged."""
+        from safetensors import SafetensorError
+        from safetensors.torch import load_file
+
+        if not (folder / NAME).is_file():
+            raise ValueError(f"{folder} holds no model of `ehnn train --data`: there is no {NAME}")
+        try:
+            about = json.loads((folder / NAME).read_text(encoding="utf-8"))
+            vectors = load_file(folder / VECTORS)["places"]
+            return cls._from(about, vectors)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
+            raise ValueError(f"{folder / NAME} is damaged: {type(error).__name__}: {error}") from error
+
+    @classmethod
+    def _from(cls, about: dict[str, Any], vectors: torch.Tensor) -> Recipe:
+        if about["format"] != "ehnn-inputs" or about["version"] != VERSION or about["task"] not in TASKS:
+            raise ValueError("it is of another format or version")
+        layout = dict(about["layout"])
+        layout["members"] = tuple(layout["members"])
+        features = tuple(map(feature_from, about["features"]))
+        names = tuple(about["places"])
+        if len(names) != len(vectors):
+            raise ValueError(f"{len(names)} names for {len(vectors)} vectors")
+        return cls(
+            about["task"], about["label"], Layout(**layout), about["id_column"], features,
+            Places(names, vectors), about["digest"],
+        )  # fmt: skip
+
+
+def learn_recipe(
+    files: Files, sheet: Sheet, task: str, label: str | None, wanted: Sequence[str] | None, places: bool
+) -> tuple[Recipe, list[str]]:
+    """How to read these files; ``wanted`` are the feature columns (None: all of a table of nodes)."""
+    bare = Recipe(task, label, sheet.layout, sheet.id_column, (), Places.none(), digest_of(files.data))
+    features, remarks = _features(bare, sheet, wanted, files)
+    h = dual(sheet.h) if task == "sets" else sheet.h
+    # The places of nodes in held-out hyperedges would give the answer away.
+    learned = Places.learn(h) if places and task != "hyperedges" else Places.none()
+    return replace(bare, features=features, places=learned), remarks
+
+
+def _features(
+    recipe: Recipe, sheet: Sheet, wanted: Sequence[str] | None, files: Files
+) -> tuple[tuple[Feature, ...], list[str]]:
+    columns = recipe.columns(sheet)
+    count = sheet.h.num_edges if recipe.task == "sets" else sheet.h.num_nodes
+    if columns is None:
+        if wanted:
+            raise ValueError(
+                f"--feature-columns: {files.data} says nothing about {recipe.task}; give --nodes"
+            )
+        return (), []
+    if wanted is None:
+        others = (recipe.label, recipe.id_column, sheet.layout.node, sheet.layout.edge)
+        names = [c for c in columns.table.columns if c not in others] if files.nodes is not None else []
+    else:
+        names = list(wanted)
+    if recipe.label in names:
+        raise ValueError(
+            f"--feature-columns: {recipe.label!r} is the label, which would give the answer away"
+        )
+    found = [learn_feature(columns, name, count) for name in names]
+    problems = [f"{columns.table.path}: {why}" for why in found if isinstance(why, str)]
+    if problems and wanted is not None:
+        raise ValueError(f"--feature-columns: {problems[0]}")
+    return tuple(f for f in found if not isinstance(f, str)), [f"{why}: not used" for why in problems]
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 sum of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def dual(h: Hypergraph) -> Hypergraph:
+    """The hypergraph whose nodes are the hyperedges of ``h``, and whose hyperedges are its nodes."""
+    node, edge = h.index
+    return Hypergraph.from_incidence(
+        torch.stack([edge, node]), h.num_edges, h.num_nodes, node_names=h.edge_names, edge_names=h.node_names
+    )

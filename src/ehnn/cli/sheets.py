@@ -1,0 +1,196 @@
+"""A file of sets as a hypergraph with names, and as columns of what is said about nodes and sets."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.io import from_named_edges, read_edge_lines, read_hif
+from ehnn.io._csv_sides import Side
+from ehnn.io._csv_table import Table
+from ehnn.io._names import factorize
+from ehnn.io._support import read_text, shorten
+
+from .layouts import Layout, open_table
+
+_SEPARATORS = ("\t", ";", "|", ",")
+
+
+@dataclass
+class Columns:
+    """A table whose rows are about nodes, or about sets; ``owner`` (``[rows]``) says which, -1: none."""
+
+    table: Table
+    owner: np.ndarray
+
+
+@dataclass
+class Sheet:
+    """What was read. Names are text. ``nodes`` and ``edges``: what the file says about them, if it does.
+
+    ``line(edge)`` is where a set stands, for messages; ``id_column`` is that of a table of nodes.
+    """
+
+    path: Path
+    layout: Layout
+    h: Hypergraph
+    nodes: Columns | None
+    edges: Columns | None
+    line: Callable[[int], str]
+    id_column: str | None = None
+
+
+def read_sheet(path: Path, layout: Layout, loose: bool = False) -> Sheet:
+    """Read a file of sets; ``loose``: a column with the names of sets need not be there.
+
+    Raises:
+        ValueError: names the file, the line and the column.
+    """
+    layout = layout.of_file(path)
+    if layout.kind == "lines":
+        return _lines(path, layout)
+    if layout.kind == "hif":
+        return _hif(path, layout)
+    table = open_table(path, layout.delimiter)
+    layout = replace(layout.of_table(table, loose), delimiter=table.delimiter)
+    return (_sets if layout.kind == "sets" else _pairs)(path, layout, table)
+
+
+def _pairs(path: Path, layout: Layout, table: Table) -> Sheet:
+    assert layout.node is not None
+    assert layout.edge is not None
+    node, edge = (
+        Side.read(table, key, None, "text", None, what)
+        for key, what in ((layout.node, "node"), (layout.edge, "hyperedge"))
+    )
+    rows = np.flatnonzero((node.owner >= 0) & (edge.owner >= 0))
+    h = Hypergraph.from_incidence(
+        (node.owner[rows], edge.owner[rows]), len(node.names), len(edge.names),
+        node_names=tuple(node.names), edge_names=tuple(edge.names),
+    )  # fmt: skip
+    first = _first(edge.owner, len(edge.names))
+    sides = Columns(table, node.owner), Columns(table, edge.owner)
+    return Sheet(path, layout, h, *sides, lambda e: table.place(int(first[e])))
+
+
+def _sets(path: Path, layout: Layout, table: Table) -> Sheet:
+    columns = [table.column(name) for name in layout.members]
+    if len(columns) == 1:
+        lists = _split(columns[0], layout.separator, table)
+    else:
+        lists = list(map(list, zip(*columns, strict=True)))
+    names = _set_names(table, layout.edge)
+    h = _from_lists(lists).replace(edge_names=names)
+    return Sheet(path, layout, h, None, Columns(table, np.arange(table.size)), table.place)
+
+
+def _from_lists(lists: Sequence[Sequence[str]]) -> Hypergraph:
+    """A hypergraph from lists of names, in which blanks do not count."""
+    return from_named_edges([[name for name in map(str.strip, one) if name] for one in lists])
+
+
+def _set_names(table: Table, column: str | None) -> tuple[str, ...]:
+    """The names in a column, distinct; the numbers of the rows from 1 where there is none."""
+    if column is None:
+        return tuple(map(str, range(1, table.size + 1)))
+    names = table.column(column)
+    codes, distinct = factorize(names)
+    if "" in names:
+        raise ValueError(f"{table.place(names.index(''))}: column {column!r} is blank")
+    if len(distinct) != len(names):
+        again = int(np.flatnonzero(_first(codes, len(distinct))[codes] != np.arange(len(names)))[0])
+        raise ValueError(
+            f"{table.place(again)}: {shorten(names[again])} names a second set in column {column!r}; "
+            "where a row is one member of a set, give --node-column and --edge-column"
+        )
+    return tuple(names)
+
+
+def _split(cells: list[str], separator: str | None, table: Table) -> list[list[str]]:
+    """The lists in a column: ``a;b;c``, or ``["a", "b"]`` as JSON and Python write them."""
+    if separator is None and all(cell[:1] + cell[-1:] in ("[]", "{}", "()", "") for cell in cells):
+        return [_literal(cell, row, table) for row, cell in enumerate(cells)]
+    separator = separator or _separator(cells)
+    return [cell.split(separator) for cell in cells]
+
+
+def _separator(texts: Sequence[str]) -> str | None:
+    """The first separator that is in a fifth of the texts; None is any white space."""
+    return next((s for s in _SEPARATORS if sum(s in text for text in texts) * 5 >= len(texts)), None)
+
+
+def _literal(cell: str, row: int, table: Table) -> list[str]:
+    try:
+        return list(map(str, ast.literal_eval(cell))) if cell else []
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise ValueError(f"{table.place(row)}: {shorten(cell)} is not a list of names") from None
+
+
+def _lines(path: Path, layout: Layout) -> Sheet:
+    text = read_text(path)
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise ValueError(f"{path} is empty: expected a set of names in each line")
+    separator = layout.separator or _separator(lines)
+    if separator is None or len(separator) > 1:
+        h = read_edge_lines(path, separator=separator, named=True, skip_blank=True)
+    else:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+        try:
+            h = _from_lists([row for row in reader if any(map(str.strip, row))])
+        except csv.Error as error:
+            raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
+    names = tuple(map(str, range(1, h.num_edges + 1)))
+    layout = replace(layout, separator=separator)
+    return Sheet(path, layout, h.replace(edge_names=names), None, None, lambda e: f"{path}, set {e + 1}")
+
+
+# ---------------------------------------------------------------------- HIF
+
+
+class Attributes(Table):
+    """The attributes of the nodes or edges of a HIF file, as columns of text."""
+
+    def place(self, row: int) -> str:
+        return f"{self.path}, record {row}"
+
+
+def _hif(path: Path, layout: Layout) -> Sheet:
+    h = read_hif(path).replace(x=None, edge_x=None, y=None, edge_weight=None, incidence_weight=None)
+    nodes, edges = (
+        tuple(map(str, range(count) if names is None else names))
+        for names, count in ((h.node_names, h.num_nodes), (h.edge_names, h.num_edges))
+    )
+    h = h.replace(node_names=nodes, edge_names=edges)
+    data = json.loads(read_text(path))
+    return Sheet(
+        path, layout, h, _attributes(path, data, "node", nodes), _attributes(path, data, "edge", edges),
+        lambda e: f"{path}, edge {shorten(edges[e])}",
+    )  # fmt: skip
+
+
+def _attributes(path: Path, data: dict[str, Any], what: str, names: Sequence[str]) -> Columns:
+    records = data.get(f"{what}s", [])
+    owner, _ = factorize([str(record[what]) for record in records], names)
+    attributes = [record.get("attrs") or {} for record in records]
+    keys = dict.fromkeys(chain.from_iterable(attributes))
+    columns = {key: ["" if a.get(key) is None else str(a[key]).strip() for a in attributes] for key in keys}
+    return Columns(Attributes(str(path), ",", columns, len(records)), owner)
+
+
+def _first(owner: np.ndarray, count: int) -> np.ndarray:
+    """``[count]`` the first row of each owner; -1 where it has none."""
+    rows = np.flatnonzero(owner >= 0)
+    first = np.full(count, -1)
+    first[owner[rows][::-1]] = rows[::-1]
+    return first

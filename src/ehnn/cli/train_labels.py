@@ -1,0 +1,149 @@
+"""Classes or numbers of nodes, or of sets: split, fit, score, save."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ehnn.estimators import NodeClassifier, NodeRegressor
+from ehnn.estimators.supervised import hold_out
+from ehnn.estimators.targets import Classes, Numbers
+from ehnn.io.atomic import atomic_write
+from ehnn.report import accuracy_by_order, attention_by_order, data_record, hypergraph_record, score_record
+
+from .labels import read_labels
+from .recipe import Recipe
+from .run_folder import PREDICTED
+from .sheets import Sheet
+
+if TYPE_CHECKING:
+    from .train_table import Request
+
+PARTS = ("train", "valid", "test")
+
+
+class LabelRun:
+    """A classifier or regressor of nodes or sets. Making one reads the labels; `fit` does the rest.
+
+    Attributes:
+        values: ``[num_nodes]`` the labels, None where there is none.
+        rest, test: boolean rows, to train (and validate) on and to score at the end.
+    """
+
+    def __init__(self, request: Request, recipe: Recipe, sheet: Sheet) -> None:
+        columns = recipe.columns(sheet)
+        if columns is None or recipe.label is None:
+            raise ValueError(f"{sheet.path} says nothing about {recipe.task}: give --nodes")
+        self.request, self.recipe, self.sheet = request, recipe, sheet
+        self.graph, _ = recipe.graph(sheet)
+        self.values = read_labels(columns, recipe.label, self.graph.num_nodes, request.regression)
+        targets = (Numbers if request.regression else Classes).learn(self.values)
+        self.rest, self.test = hold_out(targets, targets.encode(self.values), request.test, request.seed)
+
+    def fit(self, folder: Path) -> dict[str, Any]:
+        """Train, save, score; returns the record."""
+        estimator = self._fitted(folder)
+        estimator.save(folder)
+        train, valid = self._parts(estimator)
+        predicted = estimator.predict(self.graph)
+        self._write_predicted(folder / PREDICTED, predicted, (train, valid, self.test))
+        counts = {part: int(r.sum()) for part, r in zip(PARTS, (train, valid, self.test), strict=True)}
+        scores = self._scores(estimator, predicted, train)
+        split = {"labels": ", ".join(f"{count} {part}" for part, count in counts.items())}
+        transformer = self.request.settings["model"] == "ehnn-transformer"
+        return {
+            "metric": "negative loss" if self.request.regression else "accuracy, %",
+            "data": data_record(self.sheet.h) | {"labelled": counts},
+            "history": estimator.history_, "best_epoch": estimator.best_epoch_,
+            "hypergraph": hypergraph_record(self.graph, self.values, predicted.tolist()),
+            "attention": attention_by_order(estimator, self.graph) if transformer else None,
+            **scores, "summary": split | scores["summary"],
+        }  # fmt: skip
+
+    def _fitted(self, folder: Path) -> Any:
+        kind = NodeRegressor if self.request.regression else NodeClassifier
+        features = "structural" if self.graph.x is None else "both"
+        estimator = kind(**self.request.estimator, features=features)
+        vars(estimator).update(checkpoints=folder)  # where `fit` keeps its state and goes on from
+        visible = [
+            value if keep else None for value, keep in zip(self.values, self.rest.tolist(), strict=True)
+        ]
+        return estimator.fit(self.graph, visible)
+
+    def _parts(self, estimator: Any) -> tuple[Tensor, Tensor]:
+        """Rows that were trained on, and that selected the epoch: drawn as `fit` drew them."""
+        targets = estimator.targets_
+        target = targets.hide(targets.encode(self.values), self.rest)
+        return hold_out(targets, target, estimator.validation_fraction, self.request.seed)
+
+    def _scores(self, estimator: Any, predicted: np.ndarray, train: Tensor) -> dict[str, Any]:
+        if not bool(self.test.any()):
+            return {"test": None, "summary": {"test": "no label was left for it"}}
+        if self.request.regression:
+            return _numbers(self.values, predicted, train.numpy(), self.test.numpy())
+        found = _classes(
+            estimator.classes_.tolist(), self.values, predicted, train.numpy(), self.test.numpy()
+        )
+        right = torch.tensor([a == b for a, b in zip(self.values, predicted.tolist(), strict=True)])
+        if self.recipe.task == "nodes":
+            found["test"]["per_order"] = accuracy_by_order(self.graph, right, self.test)
+        else:
+            found["test"]["per_order"] = _tally(self.graph.degrees, right, self.test)
+        return found
+
+    def _write_predicted(self, path: Path, predicted: np.ndarray, parts: Sequence[Tensor]) -> None:
+        """Every node or set: in which part it was, its label and what is predicted."""
+        part = np.full(self.graph.num_nodes, "", dtype=object)
+        for name, rows in zip(PARTS, parts, strict=True):
+            part[rows.numpy()] = name
+        known = ["" if v is None else v for v in self.values]
+        names = self.graph.node_names or ()
+        with atomic_write(path) as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["set" if self.recipe.task == "sets" else "node", "part", "label", "predicted"])
+            writer.writerows(zip(names, part, known, predicted.tolist(), strict=True))
+
+
+def _classes(
+    classes: list[Any], values: list[Any], predicted: np.ndarray, train: np.ndarray, test: np.ndarray
+) -> dict[str, Any]:
+    number = {c: i for i, c in enumerate(classes)}
+    true = np.array([-1 if v is None else number[v] for v in values])
+    labels = [str(c) for c in classes]
+    scores = score_record(true, [number[v] for v in predicted.tolist()], labels, among=test)
+    common = int(np.bincount(true[train]).argmax())
+    scores["majority"] = float((true[test] == common).mean())
+    lines = {
+        "test accuracy": f"{100 * scores['accuracy']:.2f} % of {int(test.sum())}",
+        "always the commonest class": f"{100 * scores['majority']:.2f} %  ({labels[common]!r})",
+    }
+    return {"labels": labels, "test": scores, "summary": lines}
+
+
+def _numbers(values: list[Any], predicted: np.ndarray, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
+    true = np.array([np.nan if v is None else v for v in values])
+    error, spread = true[test] - predicted[test], true[test] - true[test].mean()
+    scores = {
+        "r2": float(1 - (error**2).sum() / max((spread**2).sum(), 1e-300)),
+        "mean_absolute_error": float(np.abs(error).mean()),
+        "mean_absolute_error_of_the_mean": float(np.abs(true[test] - true[train].mean()).mean()),
+    }
+    lines = {
+        "test R²": f"{scores['r2']:.4f} of {int(test.sum())}",
+        "mean absolute error": f"{scores['mean_absolute_error']:.4g}",
+        "always the mean": f"{scores['mean_absolute_error_of_the_mean']:.4g}",
+    }
+    return {"test": scores, "summary": lines}
+
+
+def _tally(order: Tensor, right: Tensor, test: Tensor) -> dict[int, list[int]]:
+    """Right and all test sets of each order."""
+    size = int(order.max()) + 1 if len(order) else 1
+    total, good = (torch.bincount(order[rows], minlength=size).tolist() for rows in (test, test & right))
+    return {k: [hits, count] for k, (hits, count) in enumerate(zip(good, total, strict=True)) if count}
