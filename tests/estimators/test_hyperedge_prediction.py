@@ -15,6 +15,7 @@ from ehnn.tasks.hyperedges import (
     SAMPLERS,
     HyperedgePrediction,
     Scored,
+    among_most_active,
     answers_of,
     auroc,
     average_precision,
@@ -119,7 +120,7 @@ def test_training_never_sees_its_positives(ring: list[list[int]]) -> None:
         assert sorted(map(len, positives)) == sorted(map(len, negatives))
         assert torch.equal(batch.x.squeeze(1).long(), batch.degrees)  # of what is left, not of everything
         seen += positives
-    assert sorted(map(sorted, seen)) == sorted(map(sorted, set(sets(split.known))))  # each once
+    assert sorted(map(sorted, seen)) == sorted(map(sorted, [*set(sets(split.known))] * 3))  # once a round
 
 
 def test_known_candidates_are_scored_as_if_they_were_not_there(ring: list[list[int]]) -> None:
@@ -130,6 +131,24 @@ def test_known_candidates_are_scored_as_if_they_were_not_there(ring: list[list[i
     expected = fitted.decision_function([one], h=without)
     np.testing.assert_allclose(fitted.decision_function([one]), expected, atol=1e-5)
     assert fitted.decision_function(ring[:12]).shape == (12,)
+
+
+def test_every_round_deals_anew(ring: list[list[int]]) -> None:
+    known = ehnn.Hypergraph.from_edges(ring)
+    none = ehnn.Hypergraph.from_edges([], num_nodes=known.num_nodes)
+    task = HyperedgePrediction(known, none, rounds=2)
+    folds = [frozenset(s for s, yes in zip(sets(b.candidates), b.answers, strict=True) if yes)
+             for b in task.batches(0)]  # fmt: skip
+    assert len(folds) == len(set(folds)) == 10
+    assert len(list(HyperedgePrediction(known, none, max_batches=4).batches(0))) == 4
+
+
+def test_among_most_active() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1], [1, 3], [3], [0, 2], [4]], x=torch.arange(5.0).unsqueeze(1))
+    found = among_most_active(h, 3)
+    assert found.edges() == [[0, 1], [1, 2], [2]]
+    assert found.x.squeeze(1).tolist() == [0, 1, 3]
+    assert among_most_active(h, 9) == h.replace(y=None)
 
 
 # ---------------------------------------------------------------------- negatives
@@ -275,5 +294,11 @@ def test_names_seeds_and_errors() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             first.predict(bad)
-    with pytest.raises(ValueError, match="kind must be one of"):
-        ehnn.HyperedgePredictor(negatives="soft").fit(edges)
+    for wrong, message in (
+        ({"negatives": "soft"}, "kind must be one of"),
+        ({"sketch": -1}, "sketch must be an integer of at least 0, got -1"),
+        ({"batch_size": 1}, "batch_size must be an integer of at least 2"),
+        ({"options": {"head": 2}}, "options of model 'ehnn-mlp'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ehnn.HyperedgePredictor(**wrong).fit(edges)

@@ -34,7 +34,7 @@ class Estimator:
     Features of nodes and hyperedges are read (and standardised); weights are not.
 
     Args:
-        model: ``"ehnn-transformer"``, ``"ehnn-mlp"``, the name of a baseline, or a factory
+        model: ``"ehnn-mlp"``, ``"ehnn-transformer"``, the name of a baseline, or a factory
             ``(d_in, d_out) -> nn.Module`` of a module with ``module(h) -> [rows, d_out]``.
         width: channels between the layers.
         dropout: between the layers.
@@ -50,7 +50,7 @@ class Estimator:
         quiet: show no progress.
     """
 
-    model: str | Factory = "ehnn-transformer"
+    model: str | Factory = "ehnn-mlp"
     width: int = 64
     dropout: float = 0.5
     options: Mapping[str, Any] | None = None

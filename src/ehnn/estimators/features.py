@@ -11,6 +11,8 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 
+from .sketches import sketch_features
+
 _TENSORS = ("mean", "scale", "edge_mean", "edge_scale")
 FEATURES = ("auto", "given", "structural", "both")
 
@@ -43,6 +45,7 @@ class Features:
         width, edge_width: channels of x and edge_x that were given in `fit`; 0 for none.
         mean, scale: ``[d]`` of the node features.
         edge_mean, edge_scale: ``[d_e]`` of the hyperedge features.
+        sketch, seed: `sketch_features` of so many channels stand behind the node features; 0 for none.
     """
 
     kind: str
@@ -52,9 +55,13 @@ class Features:
     scale: Tensor
     edge_mean: Tensor
     edge_scale: Tensor
+    sketch: int = 0
+    seed: int = 0
 
     @classmethod
-    def learn(cls, h: Hypergraph, wanted: str, auto: str = "given") -> Features:
+    def learn(
+        cls, h: Hypergraph, wanted: str, auto: str = "given", sketch: int = 0, seed: int = 0
+    ) -> Features:
         """From the hypergraph to fit; ``auto`` is what ``"auto"`` means where x is given."""
         if wanted not in FEATURES:
             raise ValueError(f"features must be one of {FEATURES}, got {wanted!r}")
@@ -64,18 +71,18 @@ class Features:
         width = 0 if h.x is None or kind == "structural" else h.x.shape[1]
         edge_width = 0 if h.edge_x is None else h.edge_x.shape[1]
         empty = torch.zeros(0)
-        bare = cls(kind, width, edge_width, empty, empty, empty, empty)
+        bare = cls(kind, width, edge_width, empty, empty, empty, empty, sketch, seed)
         mean, scale = _scale_of(bare.raw(h))
         edge = _scale_of(_floats(h.edge_x, "edge_x")) if h.edge_x is not None else (empty, empty)
-        return cls(kind, width, edge_width, mean, scale, *edge)
+        return cls(kind, width, edge_width, mean, scale, *edge, sketch, seed)
 
     @classmethod
     def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Features:
         """Inverse of `about` and `tensors`."""
-        found = cls(
-            str(about["kind"]), int(about["width"]), int(about["edge_width"]),
-            *(tensors[f"features.{name}"] for name in _TENSORS),
-        )  # fmt: skip
+        kept = {name: tensors[f"features.{name}"] for name in _TENSORS}
+        sizes = {name: int(about[name]) for name in ("width", "edge_width")}
+        sizes |= {name: int(about.get(name, 0)) for name in ("sketch", "seed")}  # not in older files
+        found = cls(kind=str(about["kind"]), **kept, **sizes)  # type: ignore[arg-type]
         if found.kind not in FEATURES[1:] or found.mean.shape != found.scale.shape:
             raise ValueError(f"the saved features of kind {found.kind!r} do not fit together")
         return found
@@ -85,10 +92,10 @@ class Features:
         found = 0 if h.x is None else h.x.shape[1]
         if self.kind != "structural" and found != self.width:
             raise ValueError(f"x must have {self.width} channels as in fit, got {found or 'no x'}")
-        if self.kind == "structural":
-            return structural_features(h)
-        given = _floats(h.x, "x")
-        return given if self.kind == "given" else torch.cat([given, structural_features(h)], 1)
+        parts = [_floats(h.x, "x")] if self.kind != "structural" else []
+        parts += [structural_features(h)] if self.kind != "given" else []
+        parts += [sketch_features(h, self.sketch, self.seed)] if self.sketch else []
+        return torch.cat(parts, 1)
 
     @property
     def channels(self) -> int:
@@ -111,7 +118,8 @@ class Features:
         return {f"features.{name}": getattr(self, name) for name in _TENSORS}
 
     def about(self) -> dict[str, str | int]:
-        return {"kind": self.kind, "width": self.width, "edge_width": self.edge_width}
+        names = ("kind", "width", "edge_width", "sketch", "seed")
+        return {name: getattr(self, name) for name in names}
 
 
 def _floats(x: Tensor | None, name: str) -> Tensor:

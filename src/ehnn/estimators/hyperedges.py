@@ -30,6 +30,8 @@ from .scorers import make_scorer
 
 _PART = 0.1
 """Share of the hyperedges that are set aside at once when they are scored themselves."""
+_MOST_HELD_OUT = 1024
+"""Hyperedges that select the epoch; more would cost time and hardly make the choice surer."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -37,11 +39,13 @@ class HyperedgePredictor(Estimator):
     """Which sets of nodes, of any size, are hyperedges that are not there (yet)?
 
     Learns from a hypergraph alone: real hyperedges against sampled sets of the same sizes. A part of the
-    hyperedges (``validation_fraction``) is held out to select the epoch. No hyperedge is ever scored by a
-    model that sees it, or a duplicate of it, in its input: not in validation, not in training (in folds), and
-    not in prediction, where candidates that are hyperedges of the input are set aside in parts.
+    hyperedges (``validation_fraction``, at most 1024) is held out to select the epoch. No hyperedge is ever
+    scored by a model that sees it, or a duplicate of it, in its input: not in validation, not in training (in
+    folds), and not in prediction, where candidates that are hyperedges of the input are set aside in parts.
 
     Args:
+        sketch: channels of `ehnn.estimators.sketches.sketch_features`, which tell nodes apart by the company
+            they keep; 0 for none.
         negatives: what real hyperedges are told from: ``"uniform"``, ``"degree"``, ``"hard"`` or
             ``"mixed"``; see `ehnn.tasks.hyperedges.sample_negatives`.
         batch_size: candidates per step, half of them real.
@@ -51,7 +55,8 @@ class HyperedgePredictor(Estimator):
     >>> model.predict_proba([[0, 1], [3, 9, 6, 0]]).shape
     (2, 2)
 
-    See `Estimator` for the other parameters. ``features="auto"`` means given (if any) and structural ones.
+    See `Estimator` for the other parameters. ``features="auto"`` means given (if any) and structural ones;
+    sketches come on top.
     """
 
     _estimator_type = "classifier"
@@ -59,11 +64,12 @@ class HyperedgePredictor(Estimator):
     model: Any = "ehnn-mlp"
     dropout: float = 0.0
     lr: float = 3e-3
-    epochs: int = 200
-    patience: int | None = 30
+    epochs: int = 100
+    patience: int | None = 15
     validation_fraction: float = 0.1
     negatives: str = "mixed"
     batch_size: int = 1024
+    sketch: int = 32
 
     def fit(self: Self, h: Any, y: None = None) -> Self:
         """Learn what the hyperedges of ``h`` have in common; ``y`` is not used.
@@ -73,15 +79,19 @@ class HyperedgePredictor(Estimator):
         """
         assert isinstance(self, HyperedgePredictor)
         plan, device = self._plan(), self._device()
-        if isinstance(self.batch_size, bool) or not isinstance(self.batch_size, int) or self.batch_size < 2:
-            raise ValueError(f"batch_size must be an integer of at least 2, got {self.batch_size!r}")
+        for name, least in (("batch_size", 2), ("sketch", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
         graph = as_hypergraph(h).to("cpu")
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
         graph = graph.replace(y=None, edge_weight=None, incidence_weight=None, edge_names=None)
-        shares = (1 - self.validation_fraction, self.validation_fraction, 0.0)
-        split = split_hyperedges(graph, shares, int(self.random_state))
-        self.features_ = Features.learn(split.known, self.features, auto="both")
+        held_out = min(self.validation_fraction, _MOST_HELD_OUT / max(graph.num_edges, 1))
+        split = split_hyperedges(graph, (1 - held_out, held_out, 0.0), int(self.random_state))
+        self.features_ = Features.learn(
+            split.known, self.features, auto="both", sketch=self.sketch, seed=int(self.random_state)
+        )
         self.n_features_in_ = self.features_.channels
         task = HyperedgePrediction(
             split.known, split.valid, negatives=self.negatives, seed=int(self.random_state),
@@ -115,15 +125,19 @@ class HyperedgePredictor(Estimator):
         asked = as_candidates(known, candidates)
         number, wanted = same_sets(known, asked)
         scores = torch.zeros(asked.num_edges, dtype=torch.float64)
+        whole = self._ready(known)  # what most candidates, the new ones, are scored on
         for removed, rows in _parts(number, wanted, self.batch_size):
-            rest = keep_edges(known, ~torch.isin(number, removed)) if len(removed) else known
-            ready = self._plan().prepare(self.features_.apply(rest))
-            device = next(p.device for p in self.model_.parameters())
+            rest = self._ready(keep_edges(known, ~torch.isin(number, removed))) if len(removed) else whole
             chosen = keep_edges(
                 asked, torch.zeros(asked.num_edges, dtype=torch.bool).index_fill(0, rows, True)
             )
-            scores[rows] = self._outputs(Scored.of(ready.to(device), chosen)).double().squeeze(1)
+            scores[rows] = self._outputs(Scored.of(rest, chosen)).double().squeeze(1)
         return scores.numpy()
+
+    def _ready(self, known: Hypergraph) -> Hypergraph:
+        """``known`` with the features that the model reads, where the model is."""
+        device = next((p.device for p in self.model_.parameters()), torch.device("cpu"))
+        return self._plan().prepare(self.features_.apply(known)).to(device)
 
     def predict_proba(self, candidates: Any, h: Any = None) -> np.ndarray:
         """``[num_candidates, 2]`` probability that a candidate is none, and that it is a hyperedge.

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
@@ -16,6 +17,10 @@ from ehnn.tasks.hyperedges import Scored
 from .models import Given, Plan, find
 
 ENCODER = ("nodes", "all", "nodes", "all")
+LAYER: dict[str, Any] = {"global_interaction": False, "order_encoding": "number"}
+"""Of every EHNN layer here. All candidates are of one hypergraph, so the global term (𝓘 = 0) is the same for
+all of them: it tells none apart, and as a large common part of every row it keeps the rest from being learnt.
+"""
 
 
 class OverlapScorer(nn.Module):
@@ -24,26 +29,31 @@ class OverlapScorer(nn.Module):
     Three layers read the relation to the candidates. One pools the nodes of a candidate. Two see in how many
     nodes (𝓘) it meets each hyperedge: one averages the hyperedges of each size, one sums them, so that it can
     count. Nodes have a layer of their own because hyperedges that share a single node, often hundreds, would
-    drown them in one mean.
+    drown them in one mean. Each has a LayerNorm of its own before they are joined, or the sums, which grow
+    with the degrees, would drown the means.
 
     Shapes: a `Scored` hypergraph with features → ``[num_candidates, 1]``.
     """
 
     def __init__(
-        self, encoder: Stack, layer: Callable[[int, int], Layer], width: int, dropout: float
+        self, encoder: Stack, layer: Callable[[int, int], Layer], count: Layer, width: int, dropout: float
     ) -> None:
         super().__init__()
         self.encoder = encoder
-        self.nodes, self.edges = layer(width, width), layer(width, width)
-        self.counts = EHNNMLP(width, width, aggregation="sum", scale=1 / 32)
-        self.head = _head(width, dropout)
+        self.nodes, self.edges, self.counts = layer(width, width), layer(width, width), count
+        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(3)])
+        self.head = _head(3 * width, width, dropout)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         rows = self.encoder(h, x)
         nodes, edges = rows.split([h.num_nodes, h.num_edges])
         overlap = _scored(h).to_candidates("edges")
-        y = self.nodes(nodes, _scored(h).to_candidates("nodes"))
-        return self.head(y + self.edges(edges, overlap) + self.counts(edges, overlap))
+        y = (
+            self.nodes(nodes, _scored(h).to_candidates("nodes")),
+            self.edges(edges, overlap),
+            self.counts(edges, overlap),
+        )
+        return self.head(torch.cat([norm(part) for norm, part in zip(self.norms, y, strict=True)], 1))
 
 
 class PoolingScorer(nn.Module):
@@ -55,10 +65,10 @@ class PoolingScorer(nn.Module):
     def __init__(self, encoder: nn.Module, pool: Layer, width: int, dropout: float) -> None:
         super().__init__()
         self.encoder, self.pool = encoder, pool
-        self.head = _head(width, dropout)
+        self.norm, self.head = nn.LayerNorm(width), _head(width, width, dropout)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        return self.head(self.pool(self.encoder(h, x), _scored(h).to_candidates("nodes")))
+        return self.head(self.norm(self.pool(self.encoder(h, x), _scored(h).to_candidates("nodes"))))
 
 
 def make_scorer(plan: Plan, d_in: int, edge_features: bool) -> nn.Module:
@@ -68,12 +78,7 @@ def make_scorer(plan: Plan, d_in: int, edge_features: bool) -> nn.Module:
     find(plan.model)
     width, dropout = plan.width, plan.dropout
     if plan.model.startswith("ehnn-"):
-        options = {"dropout": 0.0} | dict(plan.options or {})
-        kind: Any = EHNNTransformer if plan.model == "ehnn-transformer" else EHNNMLP
-        own = partial(kind, **options)
-        path = ("all", "nodes", "all") if edge_features else ENCODER
-        encoder = Stack(d_in, width, own, width=width, path=path, dropout=dropout)
-        return OverlapScorer(encoder, own, width, dropout)
+        return _overlap_scorer(plan, d_in, edge_features)
     pool: Layer
     if plan.model == "all-set-transformer":
         pool = baselines.AllSetTransformer(width, width)
@@ -82,10 +87,22 @@ def make_scorer(plan: Plan, d_in: int, edge_features: bool) -> nn.Module:
     return PoolingScorer(plan.nodes(d_in, width, edge_features), pool, width, dropout)
 
 
-def _head(width: int, dropout: float) -> nn.Sequential:
-    return nn.Sequential(
-        nn.LayerNorm(width), nn.Linear(width, width), nn.ReLU(), Dropout(dropout), nn.Linear(width, 1)
-    )
+def _overlap_scorer(plan: Plan, d_in: int, edge_features: bool) -> OverlapScorer:
+    """The scorer of EHNN-MLP or EHNN-Transformer; ``options`` go to every layer but the counting one."""
+    width, dropout = plan.width, plan.dropout
+    kind: Any = EHNNTransformer if plan.model == "ehnn-transformer" else EHNNMLP
+    layer = partial(kind, **LAYER | dict(plan.options or {}))
+    path = ("all", "nodes", "all") if edge_features else ENCODER
+    try:
+        encoder = Stack(d_in, width, layer, width=width, path=path, dropout=dropout, activation=True)
+        count = EHNNMLP(width, width, aggregation="sum", scale=1 / 32, **LAYER)
+        return OverlapScorer(encoder, layer, count, width, dropout)
+    except TypeError as error:
+        raise ValueError(f"options of model {plan.model!r}: {error}") from error
+
+
+def _head(d_in: int, width: int, dropout: float) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(d_in, width), nn.ReLU(), Dropout(dropout), nn.Linear(width, 1))
 
 
 def _scored(h: Hypergraph) -> Scored:

@@ -4,7 +4,7 @@ from .heuristics import co_membership, common_neighbours
 from .metrics import auroc, average_precision, mean_reciprocal_rank
 from .negatives import SAMPLERS, sample_negatives
 from .scoring import HyperedgePrediction, Scored, answers_of, concatenate
-from .sets import distinct_sets, is_in, keep_edges, same_sets
+from .sets import among_most_active, distinct_sets, is_in, keep_edges, same_sets
 from .split import EdgeSplit, check_no_leak, one_of_each, set_numbers, split_hyperedges, without_sets
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "EdgeSplit",
     "HyperedgePrediction",
     "Scored",
+    "among_most_active",
     "answers_of",
     "auroc",
     "average_precision",

@@ -60,6 +60,7 @@ class HyperedgePrediction:
         negatives: see `sample_negatives`.
         prepare: gives a hypergraph the features that the model reads.
         folds: at least so many parts of the training hyperedges.
+        rounds: how often they are dealt out anew, each time with other negatives, while parts remain.
         batch_size: the most positives in a part.
         max_batches: the most parts; hyperedges beyond them only take part in message passing.
     """
@@ -73,8 +74,9 @@ class HyperedgePrediction:
         prepare: Callable[[Hypergraph], Hypergraph] = lambda h: h,
         seed: int = 0,
         folds: int = 5,
+        rounds: int = 3,
         batch_size: int = 512,
-        max_batches: int = 8,
+        max_batches: int = 15,
     ) -> None:
         number, sets = set_numbers(known)
         if len(sets) < 2:
@@ -83,13 +85,14 @@ class HyperedgePrediction:
             )
         self.seed, self.negatives = seed, negatives
         generator = torch.Generator().manual_seed(seed % 2**63)
-        sets = sets[torch.randperm(len(sets), generator=generator)]
         size = max(1, min(batch_size, -(-len(sets) // folds)))
+        dealt = [sets[torch.randperm(len(sets), generator=generator)].split(size) for _ in range(rounds)]
+        parts = [part for deal in dealt for part in deal][:max_batches]
         self._train = [
             self._scored(
                 known, prepare, without_sets(known, number, part), one_of_each(known, number, part), i
             )
-            for i, part in enumerate(sets.split(size)[:max_batches])
+            for i, part in enumerate(parts)
         ]
         self._valid = self._scored(known, prepare, known, valid, -1) if valid.num_edges else None
 

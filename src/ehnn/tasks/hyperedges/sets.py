@@ -88,3 +88,25 @@ def from_rows(lengths: Tensor, node: Tensor, num_nodes: int) -> Hypergraph:
     """Candidates with ``lengths [m]`` nodes each, listed one after another in ``node``."""
     edge = repeat(lengths, node.shape[0])
     return Hypergraph.from_incidence(torch.stack([node, edge]), num_nodes, lengths.shape[0])
+
+
+def among_most_active(h: Hypergraph, nodes: int) -> Hypergraph:
+    """The hyperedges that lie wholly among the ``nodes`` nodes of the largest degrees, and these nodes alone.
+
+    Of equal degrees the earlier node is taken; nodes keep their order and features. Hyperedges that would be
+    cut are left out, so every set that stays is a real one.
+
+    >>> h = Hypergraph.from_edges([[0, 1], [1, 3], [3], [0, 2]], num_nodes=4)
+    >>> among_most_active(h, 3).edges()
+    [[0, 1], [1, 2], [2]]
+    """
+    chosen = torch.zeros(h.num_nodes, dtype=torch.bool, device=h.device)
+    chosen[torch.sort(h.degrees, descending=True, stable=True).indices[:nodes]] = True
+    node, edge = h.index
+    inside = torch.ones(h.num_edges, dtype=torch.bool, device=h.device)
+    inside[edge[~chosen[node]]] = False
+    kept = keep_edges(h, inside)
+    node, edge = kept.index
+    index = torch.stack([(chosen.cumsum(0) - 1)[node], edge])
+    x = None if h.x is None else h.x[chosen]
+    return Hypergraph.from_incidence(index, int(chosen.sum()), kept.num_edges, x=x)

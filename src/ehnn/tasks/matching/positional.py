@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ehnn.hypergraph import Hypergraph
+from ehnn.nn import EHNNMLP, EHNNTransformer
+from ehnn.nn.layer import Layer
+
 from .association import Association
 from .models import MATCHERS, Matcher, make_matcher
+from .models.channel import SinkhornChannel
 from .pair_batch import PairBatch, Side
 
 FREQUENCIES = (0.125, 0.25, 0.5)
@@ -69,16 +76,54 @@ def positional_channels(side: Side) -> Tensor:
     return torch.cat([u, *(w.sin() for w in waves), *(w.cos() for w in waves)], 1)
 
 
+class Direct(nn.Module):
+    """`Equivariant`, with the candidate's own affinity beside what the layer makes of it.
+
+    A candidate is one of its own sources, among a hundred or so hyperedges: in their mean it hardly counts.
+
+    Shapes: a hypergraph with affinities → ``[c, 2 · width + 1]``.
+    """
+
+    orders = (2, 3)
+
+    def __init__(self, layer: Callable[[int, int], Layer], width: int = 32) -> None:
+        super().__init__()
+        self.lift = nn.Linear(2, width)
+        self.layer = layer(width, width)
+        self.channel = SinkhornChannel(2 * width)
+        self.width = 2 * width + 1
+
+    def forward(self, h: Hypergraph, association: Association) -> Tensor:
+        x = self.lift(h.features("all"))
+        y = torch.cat([self.layer(x, association.overlap), x[: h.num_nodes]], 1)
+        return self.channel(y, association.candidates)
+
+
+def _mlp(width: int = 32) -> Direct:
+    """Sums that keep counts, without LayerNorm, as in the other rows with +."""
+    return Direct(partial(EHNNMLP, aggregation="sum", scale=1 / 32, norm=False), width)
+
+
+def _transformer(width: int = 32, heads: int = 4) -> Direct:
+    return Direct(partial(EHNNTransformer, heads=heads), width)
+
+
+MIDDLES: dict[str, Callable[..., Direct]] = {"ehnn-mlp": _mlp, "ehnn-transformer": _transformer}
+
+
 def make_model(name: str, channels: int = 1024, whole_channels: int = 512, **options: Any) -> nn.Module:
-    """`make_matcher`, and with a + at the end of the name the same with places.
+    """`make_matcher`, and for a name that ends in + a matcher with places (and a `Direct` middle for EHNN).
 
     >>> make_model("ehnn-mlp+", 8, 4, refine=0).matcher.channels == 8 + CHANNELS
     True
     """
-    base = name.removesuffix("+")
+    base, more = name.removesuffix("+"), channels + CHANNELS
     if name == base or base not in MATCHERS:
         return make_matcher(name, channels, whole_channels, **options)
-    matcher = make_matcher(base, channels + CHANNELS, whole_channels, **options)
+    if base in MIDDLES:
+        refine = options.pop("refine", 2)
+        return Positional(Matcher(MIDDLES[base](**options), more, whole_channels, refine=refine))
+    matcher = make_matcher(base, more, whole_channels, **options)
     if not isinstance(matcher, Matcher):
         raise ValueError(f"{base!r} has no variant with places: it makes no association hypergraph")
     return Positional(matcher)
