@@ -32,13 +32,13 @@ class Task(Protocol):
     off. Further metrics, named with a slash such as ``"test/duck"``, are kept in the history.
     """
 
-    def batches(self, epoch: int) -> Iterable[Hypergraph]:
+    def batches(self, epoch: int, /) -> Iterable[Any]:
         """The training batches of an epoch; a function of the task and the epoch alone."""
 
-    def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
+    def loss(self, logits: Tensor, h: Any, /) -> Tensor:
         """``[runs, rows, channels] → [runs]``."""
 
-    def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
+    def evaluate(self, predict: Callable[[Any], Tensor], /) -> dict[str, Tensor]:
         """``{"valid": [runs], "test": [runs]}`` of ``predict: h → [runs, rows, channels]``."""
 
 

@@ -1,0 +1,154 @@
+"""Keypoint matching: Tables 3 (WILLOW ObjectClass) and 4 (PASCAL VOC) of the paper."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from statistics import fmean, pstdev
+from typing import Any
+
+import torch
+
+from ehnn.results import provenance, read_rows, write_rows
+from ehnn.tasks.matching.models import make_matcher
+from ehnn.tasks.matching.pair_model import PairModel
+from ehnn.tasks.matching.task import Matching
+
+from .matching_data import Prepared, Setup, prepare
+from .matching_recipes import Benchmark
+from .matching_run import EXAMPLE, RULES, Scores, hard_scores, run, run_folder
+
+BASELINES = {"coordinates": "coordinates", "vgg16": "features"}
+"""Rows that learn nothing, and the control that makes each."""
+SHOWN = ("ehnn-mlp", "ehnn-transformer", "nhgm-v2", "ngm-v2")
+"""Models that are trained unless others are named."""
+METRIC = "f1"
+LEGEND = "F1 in % on test pairs; epoch chosen on validation, or best on test like the paper's."
+
+
+def reproduce(
+    benchmark: Benchmark,
+    models: Sequence[str],
+    setup: Setup,
+    *,
+    seeds: Sequence[int] = range(1),
+    out: Path = Path("results"),
+    runs_dir: Path = Path("runs"),
+    fresh: bool = False,
+    say: Callable[[str], None] = print,
+) -> list[dict[str, Any]]:
+    """Train what is not trained yet and write each model's rows to ``out`` at once; returns the rows."""
+    unknown = [model for model in models if model not in benchmark.recipes]
+    if unknown:
+        raise ValueError(f"models must be among {tuple(benchmark.recipes)}, got {unknown[0]!r}")
+    ready = prepare(benchmark, setup)
+    rows = _baseline_rows(benchmark, ready, setup)
+    write_rows(benchmark.name, rows, out)
+    for model in models:
+        done = []
+        for seed in seeds:
+            folder = run_folder(runs_dir, benchmark, model, setup, seed)
+            if fresh and folder.exists():
+                shutil.rmtree(folder)
+            done.append(run(benchmark, model, ready, setup, seed, folder, say))
+            if model == models[0] and seed == seeds[0] and (folder / EXAMPLE).exists():
+                shutil.copyfile(folder / EXAMPLE, _example_path(benchmark, out))
+        told = command(benchmark, model, setup, seeds) + _cut_short(done, setup, benchmark)
+        name = benchmark.row(model, setup.finetune)
+        rows += make_rows(benchmark, name, [d["scores"] for d in done], told)
+        write_rows(benchmark.name, rows, out)
+    return rows
+
+
+def make_rows(benchmark: Benchmark, name: str, runs: Sequence[Scores], command: str) -> list[dict[str, Any]]:
+    """A row for each selection rule and setting."""
+    about = provenance(command)
+    rows = []
+    for rule in runs[0]:
+        for setting in runs[0][rule]:
+            values = [scores[rule][setting] for scores in runs]
+            paper = benchmark.published(name, setting) if rule == "test-best" else None
+            rows.append({
+                "setting": setting, "model": name, "selection": rule, "metric": METRIC,
+                "mean": fmean(values), "std": pstdev(values) if len(values) > 1 else None,
+                "runs": len(values), "paper": paper, **about,
+            })  # fmt: skip
+    return rows
+
+
+@torch.no_grad()
+def _baseline_rows(benchmark: Benchmark, ready: Prepared, setup: Setup) -> list[dict[str, Any]]:
+    """Coordinates, and features of the untrained backbone, matched by the Hungarian algorithm."""
+    rows = []
+    told = f"python experiments/{benchmark.name}.py"
+    for name, control in BASELINES.items():
+        task, model = Matching(ready.data, ()), PairModel(make_matcher(control), ready.backbone)
+
+        def predict(batch: Any, model: PairModel = model) -> torch.Tensor:
+            return model.to(setup.device)(batch).unsqueeze(0)
+
+        scores = {category.lower(): value.item() for category, value in task.f1(predict).items()}
+        rows += make_rows(benchmark, name, [{"none": scores | hard_scores(task, predict)}], told)
+    return rows
+
+
+def command(benchmark: Benchmark, model: str, setup: Setup, seeds: Sequence[int]) -> str:
+    """The command that computes a model's rows alone."""
+    words = [f"python experiments/{benchmark.name}.py --models {model} --seeds {len(seeds)}"]
+    words += [f"--epochs {setup.epochs or benchmark.epochs}"]
+    words += [f"--iterations {setup.iterations or benchmark.iterations}"]
+    words += [f"--lr {setup.lr}"] if setup.lr is not None else []
+    words += [f"--lr-steps {' '.join(map(str, setup.lr_steps))}"] if setup.lr_steps is not None else []
+    words += [f"--test-pairs {setup.test_pairs}"] if setup.test_pairs is not None else []
+    words += ["--finetune"] if setup.finetune else []
+    words += [f"--minutes {setup.minutes:g}"] if setup.minutes is not None else []
+    return " ".join([*words, f"--device {setup.device}"])
+
+
+def _cut_short(done: Iterable[dict[str, Any]], setup: Setup, benchmark: Benchmark) -> str:
+    """What to add to the command of runs that were out of time."""
+    whole = (setup.epochs or benchmark.epochs) * (setup.iterations or benchmark.iterations)
+    iterations = [d["iterations"] for d in done]
+    return "" if min(iterations) >= whole else f" (out of time after {min(iterations)} iterations)"
+
+
+def table(benchmark: Benchmark, rows: Iterable[dict[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Columns and lines for people: each model chosen on validation, best on test, and the paper's."""
+    settings = [*benchmark.short, "mean", *dict.fromkeys(r["setting"] for r in rows if "," in r["setting"])]
+    columns = ["model", "chosen", *(benchmark.short.get(s, s.removeprefix("mean, ")) for s in settings)]
+    found = {(r["model"], r["selection"], r["setting"]): r["mean"] for r in rows}
+    lines = []
+    for model in dict.fromkeys(r["model"] for r in rows):
+        for rule in ("none", *RULES):
+            if (model, rule, "mean") in found:
+                cells = [found.get((model, rule, s)) for s in settings]
+                lines.append([model, "" if rule == "none" else rule, *map(_number, cells)])
+        if model in benchmark.paper:
+            lines.append([model, "paper", *(_number(benchmark.published(model, s)) for s in settings)])
+    return columns, lines
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def draw(benchmark: Benchmark, out: Path) -> list[Path]:
+    """The accuracy of every model in ``out`` by category; returns the pictures there are."""
+    from ehnn.tasks.matching.pictures import draw_accuracy
+
+    by_model: dict[str, dict[str, float]] = {}
+    for row in read_rows(benchmark.name, out):
+        setting = benchmark.short.get(row["setting"], row["setting"])
+        if row["selection"] != "test-best" and "," not in setting:
+            by_model.setdefault(row["model"], {})[setting] = row["mean"]
+    path, example = out / f"{benchmark.name}.png", _example_path(benchmark, out)
+    try:
+        draw_accuracy(by_model, path)
+    except ImportError:
+        return []
+    return [path, example] if example.exists() else [path]
+
+
+def _example_path(benchmark: Benchmark, out: Path) -> Path:
+    return out / f"{benchmark.name}-matches.png"

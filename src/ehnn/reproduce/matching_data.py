@@ -1,0 +1,113 @@
+"""What a table of keypoint matching needs before anything is trained."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from ehnn.tasks.matching.evaluation import HARDER, evaluation_pairs
+from ehnn.tasks.matching.feature_cache import FeatureStore, weights_hash
+from ehnn.tasks.matching.gallery import Gallery
+from ehnn.tasks.matching.keypoints import Keypoints
+from ehnn.tasks.matching.pairs import Pair
+from ehnn.tasks.matching.task import MatchingData
+from ehnn.tasks.matching.vgg import load_vgg16
+
+from .matching_recipes import Benchmark
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What was asked for; None leaves a choice to the benchmark.
+
+    Attributes:
+        epochs, iterations, lr, lr_steps: of training.
+        checkpoint_every: epochs.
+        batch_size: pairs.
+        test_pairs, valid_pairs, hard_pairs: per category.
+        finetune: train the backbone too; otherwise its features are computed once and kept.
+        minutes: of training of each model and seed; no epoch begins that would end later.
+        device, workers: where to train, and how many processes make batches (None: 6 beside a GPU, else 0).
+        data_dir, features_dir: folders of the data and of kept features.
+    """
+
+    epochs: int | None = None
+    iterations: int | None = None
+    lr: float | None = None
+    lr_steps: tuple[int, ...] | None = None
+    checkpoint_every: int = 1
+    batch_size: int = 8
+    test_pairs: int | None = None
+    valid_pairs: int | None = None
+    hard_pairs: int = 100
+    finetune: bool = False
+    minutes: float | None = None
+    device: str = "cpu"
+    workers: int | None = None
+    data_dir: str | os.PathLike[str] | None = None
+    features_dir: str | os.PathLike[str] | None = None
+
+    @property
+    def processes(self) -> int:
+        if self.workers is not None:
+            return self.workers
+        return min(6, os.cpu_count() or 1) if self.device.startswith("cuda") else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Data with the backbone that looks at it.
+
+    Attributes:
+        data: images and fixed pairs, for models.
+        example: a test pair to draw.
+        channels: of the features of keypoints and of whole images.
+        backbone: to be copied into each model where it is trained, or None.
+        backbone_hash: of the frozen one's weights.
+    """
+
+    data: MatchingData
+    example: Pair
+    channels: tuple[int, int]
+    backbone: nn.Module | None
+    backbone_hash: str
+
+
+def prepare(benchmark: Benchmark, setup: Setup) -> Prepared:
+    """Read the data, compute what a frozen backbone sees, draw the pairs for evaluation."""
+    images = benchmark.load(setup.data_dir).with_validation(benchmark.valid_images)
+    pairs = evaluation_pairs(
+        images,
+        setup.valid_pairs or benchmark.valid_pairs,
+        setup.test_pairs or benchmark.test_pairs,
+        setup.hard_pairs,
+    )
+    backbone = load_vgg16(data_dir=setup.data_dir)
+    seen: list[Keypoints] = [*images.items()]
+    seen += [k for kind in HARDER for pair in pairs[kind] for k in (pair.a, pair.b)]
+    gallery = Gallery.of_images(seen, setup.device) if setup.finetune else _frozen(seen, backbone, setup)
+    large = setup.device.startswith("cuda")
+    data = MatchingData.of(images, gallery, pairs, 100 if large else 50, setup.processes)
+    example = pairs["test"][len(pairs["test"]) // 3]
+    trained = backbone if setup.finetune else None
+    return Prepared(data, example, _channels(backbone), trained, weights_hash(backbone))
+
+
+@torch.no_grad()
+def _channels(backbone: nn.Module) -> tuple[int, int]:
+    device = next(backbone.parameters()).device
+    *maps, whole = backbone(torch.zeros(1, 3, 32, 32, device=device))
+    return sum(m.shape[1] for m in maps), whole.shape[1]
+
+
+def _frozen(items: list[Keypoints], backbone: nn.Module, setup: Setup) -> Gallery:
+    from ehnn.datasets.locate import cache_dir
+
+    folder = cache_dir() / "features" if setup.features_dir is None else Path(setup.features_dir)
+    store = FeatureStore(folder, backbone)
+    store.fill(items, setup.device, 32 if setup.device.startswith("cuda") else 8)
+    return Gallery.of_features(items, store, setup.device)

@@ -1,0 +1,178 @@
+"""One matcher, trained once and judged."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ehnn.results import write_atomically
+from ehnn.tasks.matching.evaluation import HARDER
+from ehnn.tasks.matching.hungarian import hungarian
+from ehnn.tasks.matching.loading import drawn
+from ehnn.tasks.matching.loss import permutation_loss
+from ehnn.tasks.matching.models import LOSSES
+from ehnn.tasks.matching.pair_model import PairModel
+from ehnn.tasks.matching.pairs import Pair
+from ehnn.tasks.matching.positional import make_model
+from ehnn.tasks.matching.storage import TRAINED, save_matcher
+from ehnn.tasks.matching.task import Matching
+from ehnn.training import Result, TrainConfig, fit
+from ehnn.training.checkpoint import NAME as CHECKPOINT
+
+from .matching_data import Prepared, Setup
+from .matching_recipes import Benchmark
+
+Scores = dict[str, dict[str, float]]
+"""F1 in percent by selection rule, then by setting: a category, "mean", "mean, rotated" …"""
+RULES = ("validation", "test-best")
+EXAMPLE = "example.png"
+
+
+def run(
+    benchmark: Benchmark,
+    model: str,
+    ready: Prepared,
+    setup: Setup,
+    seed: int,
+    folder: Path,
+    say: Callable[[str], None] = print,
+) -> dict[str, Any]:
+    """Train a model with a seed; what was done before is read, and what was stopped goes on.
+
+    Returns ``scores``, ``epochs``, ``iterations`` and ``best_epoch``. The folder keeps them, with the matcher
+    of the best validation epoch (`load_matcher`).
+    """
+    path = folder / "scores.json"
+    config = config_of(benchmark, model, setup)
+    if path.exists():
+        told = json.loads(path.read_text(encoding="utf-8"))
+        if told["epochs"] >= config.epochs or not (folder / CHECKPOINT).exists():
+            say(f"{model}, seed {seed}: done before, {told['iterations']} iterations ({folder})")
+            return told
+    task = make_task(benchmark, model, ready, setup, seed)
+    result = fit(
+        partial(_make, benchmark, model, ready),
+        task,
+        [seed],
+        config,
+        directory=folder,
+        device=setup.device,
+        label=f"{model}, {benchmark.name}",
+        seconds=None if setup.minutes is None else 60 * setup.minutes,
+    )
+    told = _judge(task, result)
+    draw_example(task, ready.example, result.runs.forward, folder / EXAMPLE)
+    state = {name: value[0] for name, value in result.best.items()}
+    save_matcher(folder, state, _about(benchmark, model, ready, setup))
+    write_atomically(path, json.dumps(told, indent=1) + "\n")
+    say(
+        f"{model}, seed {seed}: {told['iterations']} iterations; validation {result.best_valid[0]:.2f} "
+        f"(epoch {told['best_epoch']} of {told['epochs']}), test {told['scores']['validation']['mean']:.2f}"
+    )
+    if told["epochs"] >= config.epochs:
+        (folder / CHECKPOINT).unlink(missing_ok=True)
+    return told
+
+
+def config_of(benchmark: Benchmark, model: str, setup: Setup) -> TrainConfig:
+    epochs = setup.epochs or benchmark.epochs
+    steps = benchmark.lr_steps if setup.lr_steps is None else setup.lr_steps
+    config = benchmark.recipes[model].config(epochs, steps, setup.lr)
+    return replace(config, checkpoint_every=setup.checkpoint_every)
+
+
+def make_task(benchmark: Benchmark, model: str, ready: Prepared, setup: Setup, seed: int = 0) -> Matching:
+    """The training pairs of a seed, with the hyperedges that the model reads."""
+    # Made where it costs neither memory nor time: only its middle is asked.
+    with torch.device("meta"):
+        middle = getattr(_matcher(benchmark, model, ready), "middle", None)
+    return Matching(
+        ready.data,
+        getattr(middle, "orders", ()),
+        seed=seed,
+        iterations=setup.iterations or benchmark.iterations,
+        batch_size=setup.batch_size,
+        workers=setup.processes,
+        loss=LOSSES.get(model, permutation_loss),
+        whole_channels=ready.channels[1],
+    )
+
+
+def _matcher(benchmark: Benchmark, model: str, ready: Prepared) -> nn.Module:
+    return make_model(model, *ready.channels, **benchmark.recipes[model].options)
+
+
+def _make(benchmark: Benchmark, model: str, ready: Prepared) -> nn.Module:
+    return PairModel(_matcher(benchmark, model, ready), copy.deepcopy(ready.backbone))
+
+
+def _judge(task: Matching, result: Result) -> dict[str, Any]:
+    """Test scores at the chosen epochs, and of the validated parameters on harder pairs."""
+    rows = {row["epoch"]: row for row in result.history}
+    best_test = max(rows.values(), key=lambda row: row["test"][0])
+    chosen = {"validation": rows[result.best_epoch[0]], "test-best": best_test}
+    scores: Scores = {rule: _by_category(row) for rule, row in chosen.items()}
+    result.runs.load(result.best)
+    scores["validation"] |= hard_scores(task, result.runs.forward)
+    epochs = result.history[-1]["epoch"]
+    return {
+        "scores": scores,
+        "epochs": epochs,
+        "iterations": epochs * task.iterations,
+        "best_epoch": result.best_epoch[0],
+    }
+
+
+def _by_category(row: dict[str, Any]) -> dict[str, float]:
+    found = {name.removeprefix("test/"): v[0] for name, v in row.items() if name.startswith("test/")}
+    return found | {"mean": row["test"][0]}
+
+
+@torch.no_grad()
+def hard_scores(task: Matching, predict: Callable[[Any], Tensor]) -> dict[str, float]:
+    """The mean over categories for each kind of harder pairs."""
+    kinds = [kind for kind in HARDER if task.data.fixed.get(kind)]
+    return {f"mean, {kind}": task.f1(predict, kind)["mean"].mean().item() for kind in kinds}
+
+
+@torch.no_grad()
+def draw_example(task: Matching, pair: Pair, predict: Callable[[Any], Tensor], path: Path) -> None:
+    """The two images of a pair with what the model matched; nothing where there is no matplotlib."""
+    from ehnn.tasks.matching.pictures import draw_matches
+
+    ready = task.ready(drawn([pair], task.data.gallery.places))
+    matched = hungarian(predict(ready)[0], ready.association.candidates)
+    images = pair.a.read_image(), pair.b.read_image()
+    with suppress(ImportError):
+        draw_matches(*images, pair.a.points, pair.b.points, matched, pair.target, path)
+
+
+def _about(benchmark: Benchmark, model: str, ready: Prepared, setup: Setup) -> dict[str, Any]:
+    return {
+        "model": model,
+        "dataset": benchmark.name,
+        "options": dict(benchmark.recipes[model].options),
+        "channels": ready.channels[0],
+        "whole_channels": ready.channels[1],
+        "backbone": TRAINED if setup.finetune else ready.backbone_hash,
+    }
+
+
+def run_folder(runs_dir: Path, benchmark: Benchmark, model: str, setup: Setup, seed: int) -> Path:
+    """A folder of its own for everything that changes the outcome."""
+    asked = [setup.batch_size, setup.test_pairs, setup.valid_pairs, setup.hard_pairs]
+    config = config_of(benchmark, model, replace(setup, checkpoint_every=1))
+    told = repr((config, benchmark.recipes[model], benchmark.valid_images, asked))
+    code = hashlib.sha256(told.encode()).hexdigest()[:8]
+    how = f"{setup.epochs or benchmark.epochs}x{setup.iterations or benchmark.iterations}-{code}"
+    return runs_dir / benchmark.name / benchmark.row(model, setup.finetune) / how / f"seed-{seed}"

@@ -1,0 +1,60 @@
+"""The command line of ``experiments/willow.py`` and ``experiments/voc.py``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+from .matching import LEGEND, SHOWN, draw, reproduce, table
+from .matching_data import Setup
+from .matching_recipes import BENCHMARKS, Benchmark
+from .report import plain_table
+
+
+def main(name: str, description: str | None, arguments: Sequence[str] | None = None) -> None:
+    """Train, write the table and print it."""
+    benchmark = BENCHMARKS[name]
+    given = _parser(benchmark, description).parse_args(arguments)
+    told = {f.name: getattr(given, f.name) for f in fields(Setup)}
+    setup = Setup(**told | {"lr_steps": None if given.lr_steps is None else tuple(given.lr_steps)})
+    rows = reproduce(
+        benchmark, given.models, setup, seeds=range(given.seeds), out=given.out, runs_dir=given.runs_dir,
+        fresh=given.fresh, say=_say,
+    )  # fmt: skip
+    print(f"{benchmark.title}\n{LEGEND}\n\n{plain_table(*table(benchmark, rows))}")
+    for path in draw(benchmark, given.out):
+        print(f"Drawn: {path}")
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+def _parser(benchmark: Benchmark, description: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--models", nargs="+", choices=benchmark.recipes, default=list(SHOWN), metavar="NAME")
+    add("--seeds", type=int, default=1)
+    add("--epochs", type=int, help=f"{benchmark.epochs} unless told")
+    add("--iterations", type=int, help=f"of an epoch, {benchmark.iterations} unless told")
+    add("--lr", type=float, help="learning rate, the recipe's unless told")
+    add("--lr-steps", type=int, nargs="*", help=f"epochs after which it is halved, {benchmark.lr_steps}")
+    add("--checkpoint-every", type=int, default=1, help="epochs")
+    add("--batch-size", type=int, default=8, help="pairs")
+    add("--test-pairs", type=int, help=f"per category, {benchmark.test_pairs} unless told")
+    add("--valid-pairs", type=int, help=f"per category, {benchmark.valid_pairs} unless told")
+    add("--hard-pairs", type=int, default=100, help="turned, and with outliers; per category")
+    add("--finetune", action="store_true", help="train the backbone too")
+    add("--minutes", type=float, help="of training, for each model; no epoch begins that would end later")
+    add("--device", default="cpu")
+    add("--workers", type=int, help="processes that make batches; 6 beside a GPU, else 0")
+    add("--data-dir", type=Path, help="holds the folder vision; EHNN_DATA unless told")
+    add("--features-dir", type=Path, help="where features of the frozen backbone are kept")
+    add("--out", type=Path, default=Path("results"))
+    add("--runs-dir", type=Path, default=Path("runs"))
+    add("--fresh", action="store_true", help="train again what is done or was stopped")
+    return parser

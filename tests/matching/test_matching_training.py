@@ -1,0 +1,280 @@
+"""Training and evaluation of matchers, on painted images that any matcher of features can solve."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+
+from ehnn.reproduce import matching_data
+from ehnn.reproduce.matching import command, draw, make_rows, reproduce, table
+from ehnn.reproduce.matching_data import Setup, prepare
+from ehnn.reproduce.matching_recipes import BENCHMARKS, VOC, WILLOW, Benchmark, Recipe
+from ehnn.reproduce.matching_run import make_task, run, run_folder
+from ehnn.results import read_rows
+from ehnn.tasks.matching.collate import collate
+from ehnn.tasks.matching.evaluation import evaluation_pairs, harder
+from ehnn.tasks.matching.feature_cache import FeatureStore
+from ehnn.tasks.matching.gallery import Gallery, Places
+from ehnn.tasks.matching.loading import Batches, Loader, drawn
+from ehnn.tasks.matching.match import match_images
+from ehnn.tasks.matching.pair_model import Look, PairModel, split_look
+from ehnn.tasks.matching.pairs import PairSampler
+from ehnn.tasks.matching.positional import make_model, positional_channels
+from ehnn.tasks.matching.storage import NAME, load_matcher, save_matcher
+from ehnn.tasks.matching.task import MatchingData
+from ehnn.training import TrainConfig, fit
+
+from .matching_examples import random_batch
+from .painted import Colours, painted_set
+
+SMALL = {"refine": 0, "width": 8}
+PAINTED = Benchmark(
+    "painted", "Painted", lambda folder: painted_set(),
+    {"ehnn-mlp": Recipe(SMALL, lr=0.02), "ngm-v2": Recipe(SMALL)},
+    {"ehnn-mlp": (90.0, 80.0, 85.0)}, {"car": "car", "duck": "dk"}, epochs=3, iterations=8, lr_steps=(2,),
+    valid_images=3, valid_pairs=4, test_pairs=4, finetune=False,
+)  # fmt: skip
+SETUP = Setup(hard_pairs=4, batch_size=4)
+
+
+@pytest.fixture
+def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setup:
+    monkeypatch.setattr(matching_data, "load_vgg16", lambda data_dir=None: Colours())
+    return replace(SETUP, features_dir=tmp_path / "features")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FeatureStore:
+    found = FeatureStore(tmp_path / "store", Colours(), dtype=torch.float32)
+    found.fill(painted_set().items())
+    return found
+
+
+# ---------------------------------------------------------------------- batches
+
+
+def test_a_gallery_shows_what_collate_looks_up(store: FeatureStore) -> None:
+    images = painted_set()
+    gallery = Gallery.of_features(images.items(), store)
+    pairs = PairSampler(images, "train").batch_of_pairs(0, 5)
+    shown, wanted = drawn(pairs, gallery.places).show(gallery), collate(pairs, store)
+    for side, other in ((shown.a, wanted.a), (shown.b, wanted.b)):
+        assert torch.equal(side.features, other.features)
+        assert torch.equal(side.whole, other.whole)
+        assert torch.equal(side.edges, other.edges)
+    assert torch.equal(shown.target, wanted.target)
+    assert shown.known_sizes == wanted.sizes
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_are_the_same_from_any_number_of_processes(workers: int) -> None:
+    images = painted_set()
+    batches = Batches(PairSampler(images, "train", seed=3), 2, Places.of(images.items()))
+    loader = Loader(batches, workers)
+    for steps in (range(3), range(3, 5)):
+        found = list(loader(steps))
+        assert len(found) == len(steps)
+        for step, one in zip(steps, found, strict=True):
+            wanted = drawn(batches.sampler.batch_of_pairs(step, 2), batches.places)
+            assert torch.equal(one.batch.a.points, wanted.batch.a.points)
+            assert torch.equal(one.batch.target, wanted.batch.target)
+            assert torch.equal(one.rows[1], wanted.rows[1])
+            assert one.batch.categories == wanted.batch.categories
+
+
+def test_a_backbone_that_is_trained_sees_turned_keypoints_where_they_were(store: FeatureStore) -> None:
+    images = painted_set()
+    pairs = harder(evaluation_pairs(images.with_validation(3), 1, 3, 0, ())["test"], "rotated")
+    data = MatchingData.of(images, Gallery.of_images(images.items()), {"rotated": pairs})
+    model = PairModel(torch.nn.Identity(), Colours())
+
+    def look(at: Look) -> tuple[torch.Tensor, torch.Tensor]:
+        return split_look(model(at), at, 3)
+
+    seen = data.gallery.seen(look, data.sets["rotated"])
+    shown, wanted = data.fixed["rotated"][0].show(seen), collate(pairs, store)
+    torch.testing.assert_close(shown.b.features, wanted.b.features)
+    torch.testing.assert_close(shown.b.whole, wanted.b.whole)
+
+
+def test_evaluation_pairs_are_fixed_and_of_their_split() -> None:
+    images = painted_set().with_validation(3)
+    first, second = evaluation_pairs(images, 2, 5, 3), evaluation_pairs(images, 2, 5, 3)
+    assert {k: len(v) for k, v in first.items()} == {"valid": 4, "test": 10, "rotated": 6, "2 outliers": 6}
+    held = {k.id for k in images.items(split="valid")}
+    assert {k.id for p in first["valid"] for k in (p.a, p.b)} <= held
+    for kind, pairs in first.items():
+        assert all(torch.equal(p.b.points, q.b.points) for p, q in zip(pairs, second[kind], strict=True))
+    assert all(len(p.a) == 8 and int((p.target < 0).sum()) == 2 for p in first["2 outliers"])
+    with pytest.raises(ValueError, match="kind must be one of"):
+        harder([], "upside down")
+
+
+# ---------------------------------------------------------------------- training
+
+
+def test_training_solves_painted_images(setup: Setup) -> None:
+    ready = prepare(PAINTED, setup)
+    task = make_task(PAINTED, "ehnn-mlp", ready, setup)
+    make = partial(lambda: PairModel(make_model("ehnn-mlp", 6, 3, **SMALL)))
+    config = TrainConfig(epochs=4, lr=0.02, clip_norm=None, cuda_graph=False)
+    result = fit(make, task, [0], config, quiet=True)
+    losses = [row["loss"][0] for row in result.history]
+    assert losses[-1] < 0.5 * losses[0]
+    assert result.selected("validation")[0] > 95
+    assert set(result.history[-1]) >= {"test/car", "test/duck", "valid/car", "valid", "test"}
+
+
+def test_a_matcher_trains_several_runs_at_once(setup: Setup) -> None:
+    task = make_task(PAINTED, "ehnn-mlp", prepare(PAINTED, setup), replace(setup, iterations=2))
+    config = TrainConfig(epochs=1, lr=0.01, clip_norm=None, cuda_graph=False)
+
+    def make() -> PairModel:
+        return PairModel(make_model("ehnn-mlp", 6, 3, **SMALL))
+
+    together = fit(make, task, [0, 1], config, quiet=True).history[-1]
+    alone = fit(make, task, [1], config, quiet=True).history[-1]
+    assert together["loss"][1] == pytest.approx(alone["loss"][0], rel=1e-4)
+
+
+def test_the_backbone_trains_along_at_its_own_rate(setup: Setup, tmp_path: Path) -> None:
+    setup = replace(setup, finetune=True, epochs=1, iterations=3)
+    ready = prepare(PAINTED, setup)
+    told = run(PAINTED, "ehnn-mlp", ready, setup, 0, tmp_path / "run", say=lambda text: None)
+    assert told["iterations"] == 3
+    from safetensors.torch import load_file
+
+    moved = (load_file(tmp_path / "run" / NAME)["backbone.matrix"].float() - torch.eye(3)).abs().max()
+    assert 0 < moved < 3 * 3 * 0.02 * 0.01 + 1e-3  # a step of Adam is near the rate, and float16 rounds
+
+
+def test_scores_of_a_trained_backbone_are_those_of_its_features(setup: Setup) -> None:
+    frozen = make_task(PAINTED, "ehnn-mlp", prepare(PAINTED, setup), setup)
+    along = make_task(PAINTED, "ehnn-mlp", prepare(PAINTED, replace(setup, finetune=True)), setup)
+    torch.manual_seed(0)
+    model = PairModel(make_model("ehnn-mlp", 6, 3, **SMALL), Colours()).eval()
+    with torch.no_grad():
+        for which in ("test", "rotated"):
+            first = frozen.f1(lambda r: model(r).unsqueeze(0), which)
+            second = along.f1(lambda r: model(r).unsqueeze(0), which)
+            assert first["mean"].item() == pytest.approx(second["mean"].item())
+
+
+# ---------------------------------------------------------------------- tables
+
+
+def test_a_table_is_written_resumed_and_drawn(setup: Setup, tmp_path: Path) -> None:
+    said: list[str] = []
+    where = {"out": tmp_path / "out", "runs_dir": tmp_path / "runs", "say": said.append}
+    rows = reproduce(PAINTED, ["ehnn-mlp"], setup, **where)
+    found = {(r["model"], r["selection"], r["setting"]): r for r in read_rows("painted", tmp_path / "out")}
+    assert set(found) == {(r["model"], r["selection"], r["setting"]) for r in rows}
+    assert found["ehnn-mlp", "test-best", "mean"]["paper"] == 85.0
+    assert found["ehnn-mlp", "test-best", "duck"]["paper"] == 80.0
+    assert found["ehnn-mlp", "validation", "mean"]["paper"] is None
+    assert found["ehnn-mlp", "validation", "mean"]["mean"] > 80
+    for model, rule in (("ehnn-mlp", "validation"), ("coordinates", "none"), ("vgg16", "none")):
+        assert {(model, rule, s) for s in ("mean, rotated", "mean, 2 outliers", "car")} <= set(found)
+    assert found["vgg16", "none", "mean"]["mean"] == found["vgg16", "none", "mean, rotated"]["mean"]
+    again = reproduce(PAINTED, ["ehnn-mlp"], setup, **where)
+    assert "done before" in said[-1]
+    assert [r["mean"] for r in again] == [r["mean"] for r in rows]
+    columns, lines = table(PAINTED, rows)
+    assert columns == ["model", "chosen", "car", "dk", "mean", "rotated", "2 outliers"]
+    assert ["ehnn-mlp", "paper", "90.00", "80.00", "85.00", "", ""] in lines
+    assert {p.name for p in draw(PAINTED, tmp_path / "out")} == {"painted.png", "painted-matches.png"}
+
+
+def test_out_of_time_ends_cleanly_and_goes_on(setup: Setup, tmp_path: Path) -> None:
+    short = replace(setup, minutes=1e-6, epochs=3, iterations=2)
+    ready, said = prepare(PAINTED, short), []
+    folder = run_folder(tmp_path, PAINTED, "ehnn-mlp", short, 0)
+    first = run(PAINTED, "ehnn-mlp", ready, short, 0, folder, say=said.append)
+    assert (first["epochs"], first["iterations"]) == (1, 2)
+    rest = replace(short, minutes=None)
+    assert run_folder(tmp_path, PAINTED, "ehnn-mlp", rest, 0) == folder
+    assert run(PAINTED, "ehnn-mlp", ready, rest, 0, folder, say=said.append)["epochs"] == 3
+    whole = run(PAINTED, "ehnn-mlp", ready, rest, 0, tmp_path / "whole", say=said.append)
+    assert whole["scores"] == json.loads((folder / "scores.json").read_text())["scores"]
+    rows = reproduce(PAINTED, ["ngm-v2"], short, out=tmp_path, runs_dir=tmp_path, say=said.append)
+    assert rows[-1]["command"].endswith("(out of time after 2 iterations)")
+
+
+def test_rows_of_another_backbone_have_another_name() -> None:
+    assert (WILLOW.row("ehnn-mlp", False), WILLOW.row("ehnn-mlp", True)) == ("ehnn-mlp", "ehnn-mlp-finetuned")
+    assert (VOC.row("ehnn-mlp", False), VOC.row("ehnn-mlp", True)) == ("ehnn-mlp-frozen", "ehnn-mlp")
+    assert "--finetune --minutes 8 " in command(VOC, "ngm", Setup(finetune=True, minutes=8), range(2))
+    row = make_rows(
+        VOC, "ehnn-mlp-frozen", [{"test-best": {"mean": 1.0}}, {"test-best": {"mean": 3.0}}], "c"
+    )[0]
+    assert (row["mean"], row["std"], row["runs"], row["paper"]) == (2.0, 1.0, 2, None)
+
+
+@pytest.mark.parametrize("name", list(BENCHMARKS))
+def test_the_papers_means_are_means_of_its_categories(name: str) -> None:
+    for model, figures in BENCHMARKS[name].paper.items():
+        assert len(figures) == len(BENCHMARKS[name].short) + 1
+        assert sum(figures[:-1]) / len(figures[:-1]) == pytest.approx(figures[-1], abs=0.01), model
+
+
+def test_unknown_models_are_named(setup: Setup) -> None:
+    with pytest.raises(ValueError, match=r"models must be among .* got 'bbgm'"):
+        reproduce(PAINTED, ["bbgm"], setup)
+
+
+@pytest.mark.parametrize("benchmark", list(BENCHMARKS.values()), ids=list(BENCHMARKS))
+def test_every_recipe_makes_its_model(benchmark: Benchmark) -> None:
+    for model, recipe in benchmark.recipes.items():
+        make_model(model, 8, 4, **recipe.options)
+        config = recipe.config(benchmark.epochs, benchmark.lr_steps)
+        assert config.lr_at(0) == recipe.lr
+        assert config.lr_at(benchmark.lr_steps[0]) == recipe.lr / 2
+
+
+# ---------------------------------------------------------------------- places, storage, use
+
+
+def test_places_do_not_change_with_shift_and_scale() -> None:
+    side = random_batch([(5, 4), (3, 3)]).a
+    moved = replace(side, points=3 * side.points + 40)
+    torch.testing.assert_close(positional_channels(moved), positional_channels(side), atol=1e-4, rtol=1e-4)
+    assert torch.isfinite(positional_channels(replace(side, points=torch.zeros_like(side.points)))).all()
+    with pytest.raises(ValueError, match="no variant with places"):
+        make_model("pca-gm+", 8, 4)
+
+
+ABOUT = {"model": "ehnn-mlp+", "dataset": "painted", "options": SMALL, "channels": 6, "whole_channels": 3}
+
+
+def test_a_saved_matcher_matches_a_rotated_copy(tmp_path: Path) -> None:
+    from ehnn.tasks.matching.feature_cache import weights_hash
+
+    torch.manual_seed(0)
+    model = PairModel(make_model("ehnn-mlp+", 6, 3, **SMALL))
+    save_matcher(tmp_path, model.state_dict(), {**ABOUT, "backbone": weights_hash(Colours())})
+    loaded, about = load_matcher(tmp_path, Colours)
+    assert about["model"] == "ehnn-mlp+"
+    a, b = painted_set().items("Duck", "test")[:2]
+    found, same = match_images(loaded, a, b), match_images(PairModel(model.matcher, Colours()), a, b)
+    assert sorted(found.matched.tolist()) == list(range(6))
+    torch.testing.assert_close(found.probability, same.probability, atol=2e-2, rtol=2e-2)
+
+
+def test_what_is_not_a_matcher_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"matcher\.safetensors is not there"):
+        load_matcher(tmp_path, Colours)
+    (tmp_path / NAME).write_bytes(b"nothing")
+    with pytest.raises(ValueError, match=r"is not a matcher of ehnn"):
+        load_matcher(tmp_path, Colours)
+    state = PairModel(make_model("ehnn-mlp+", 6, 3, **SMALL)).state_dict()
+    save_matcher(tmp_path, state, {**ABOUT, "backbone": "other"})
+    with pytest.raises(ValueError, match="backbone with other weights"):
+        load_matcher(tmp_path, Colours)
+    save_matcher(tmp_path, state, {**ABOUT, "channels": 7, "backbone": "other"})
+    with pytest.raises(ValueError, match="does not fit its model 'ehnn-mlp"):
+        load_matcher(tmp_path, Colours)

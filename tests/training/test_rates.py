@@ -1,0 +1,81 @@
+"""Learning rates by epoch and by parameter, and training against the clock."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from ehnn.training import TrainConfig, fit
+from ehnn.training.loop import _Trainer
+
+from .training_helpers import Tiny, make
+
+
+def test_steps_halve_the_rate() -> None:
+    config = TrainConfig(epochs=8, lr=0.8, schedule="steps", lr_steps=(2, 5))
+    assert [config.lr_at(epoch) for epoch in range(7)] == [0.8, 0.8, 0.4, 0.4, 0.4, 0.2, 0.2]
+
+
+def test_rates_survive_json() -> None:
+    config = TrainConfig(schedule="steps", lr_steps=(2,), lr_factors=(("embed.", 0.01),))
+    listed = config.to_dict() | {"lr_steps": [2], "lr_factors": [["embed.", 0.01]]}
+    assert TrainConfig.from_dict(listed) == config
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"schedule": "steps", "lr_steps": (3, 2)}, "ascending"),
+        ({"schedule": "steps", "lr_steps": (0,)}, "at least 1"),
+        ({"lr_steps": (2,)}, "lr_steps need schedule='steps'"),
+        ({"lr_factors": (("a.", 0.0),)}, "lr_factors must be above 0, got 0.0 for 'a.'"),
+    ],
+)
+def test_wrong_rates_are_named(wrong: dict, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        TrainConfig(**wrong)
+
+
+def test_parameters_have_rates_of_their_own() -> None:
+    config = TrainConfig(epochs=1, lr=0.01, lr_factors=(("embed.", 0.01),), clip_norm=None)
+    trainer = _Trainer(make, Tiny(), [0], config, None, "cpu")
+    before = trainer.result.runs.state()
+    trainer.run_epoch()
+    moved = {k: (v - before[k]).abs().max().item() for k, v in trainer.result.runs.parameters.items()}
+    # Three steps of Adam are at most about three times the rate.
+    assert all(0 < m <= 4e-4 for k, m in moved.items() if k.startswith("embed."))
+    assert max(m for k, m in moved.items() if not k.startswith("embed.")) > 1e-2
+    rates = {group["factor"]: group["lr"] for group in trainer.optimizer.param_groups}
+    assert rates == pytest.approx({0.01: 1e-4, 1.0: 1e-2})
+
+
+def test_a_run_with_rates_of_their_own_resumes(tmp_path: Path) -> None:
+    config = TrainConfig(
+        epochs=4, lr=0.01, schedule="steps", lr_steps=(2,), lr_factors=(("embed.", 0.1),), checkpoint_every=1
+    )
+    first = fit(make, Tiny(), [0], config, directory=tmp_path / "a", quiet=True, seconds=0.0)
+    assert [row["epoch"] for row in first.history] == [1]
+    rest = fit(make, Tiny(), [0], config, directory=tmp_path / "a", quiet=True)
+    whole = fit(make, Tiny(), [0], config, directory=tmp_path / "b", quiet=True)
+    assert rest.history == whole.history
+    for name, value in whole.runs.parameters.items():
+        assert torch.equal(value, rest.runs.parameters[name])
+
+
+def test_enough_time_is_no_limit() -> None:
+    assert len(fit(make, Tiny(), [0], TrainConfig(epochs=3), quiet=True, seconds=600).history) == 3
+
+
+def test_metrics_with_a_slash_are_kept_and_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    class More(Tiny):
+        def evaluate(self, predict):  # type: ignore[no-untyped-def]
+            found = super().evaluate(predict)
+            return found | {"test/duck": found["test"]}
+
+    result = fit(make, More(), [0], TrainConfig(epochs=1))
+    assert result.history[0]["test/duck"] == result.history[0]["test"]
+    shown = capsys.readouterr().err
+    assert "test" in shown
+    assert "duck" not in shown
