@@ -108,7 +108,7 @@ def _transformer(width: int = 32, heads: int = 4) -> Direct:
     return Direct(partial(EHNNTransformer, heads=heads), width)
 
 
-MIDDLES: dict[str, Callable[..., Direct]] = {"ehnn-mlp": _mlp, "ehnn-transformer": _transformer}
+MIDDLES: dict[str, Callable[..., Any]] = {"ehnn-mlp": _mlp, "ehnn-transformer": _transformer}
 
 
 def make_model(name: str, channels: int = 1024, whole_channels: int = 512, **options: Any) -> nn.Module:
