@@ -7,7 +7,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -63,6 +63,7 @@ class Estimator:
     random_state: int = 0
     device: str = "auto"
     quiet: bool = True
+    checkpoints: ClassVar[Any] = None  # a folder: fit keeps its state there and goes on from it
 
     # ------------------------------------------------------------------ scikit-learn's protocol
 
@@ -147,6 +148,7 @@ class Estimator:
                 task,
                 [int(self.random_state)],
                 config,
+                directory=self.checkpoints,
                 device=device,
                 label=label,
                 quiet=self.quiet,
