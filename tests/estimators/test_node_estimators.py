@@ -81,7 +81,7 @@ def test_several_labels_per_node(kinds: ehnn.Hypergraph) -> None:
     known = table.copy()
     known[1::2] = np.nan
     known[0, 1] = -1  # a single entry may be missing too
-    fitted = ehnn.NodeClassifier(**QUICK).fit(kinds, known)
+    fitted = ehnn.NodeClassifier(**QUICK | {"epochs": 80}).fit(kinds, known)
     asked = table.copy()
     asked[::2] = np.nan
     assert fitted.score(kinds, asked) > 0.8

@@ -29,9 +29,6 @@ class Known:
         pairs: V → V∪E → V pairs of a layer.
         activation: ReLU after each layer.
         self_loops: the hypergraph gets a hyperedge {v} for every node v that has none.
-        residual: nodes keep, from layer to layer, what they were: means and attention over many hyperedges
-            would thin out a node's own features.
-        options: defaults of further arguments.
     """
 
     kind: Callable[..., nn.Module]
@@ -39,15 +36,14 @@ class Known:
     pairs: int = 1
     activation: bool = False
     self_loops: bool = False
-    residual: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 KNOWN = {
-    "ehnn-transformer": Known(EHNNTransformer, True, residual=True, options={"heads": 4, "dropout": 0.2}),
-    "ehnn-mlp": Known(EHNNMLP, True, residual=True, options={"dropout": 0.2}),
+    "ehnn-transformer": Known(EHNNTransformer, True, 2, options={"heads": 4, "dropout": 0.2}),
+    "ehnn-mlp": Known(EHNNMLP, True, options={"dropout": 0.2}),
     "all-set-transformer": Known(baselines.AllSetTransformer, True, activation=True),
-    "all-deep-sets": Known(baselines.AllDeepSets, True, activation=True),
+    "all-deep-sets": Known(baselines.AllDeepSets, True, activation=True, options={"aggregation": "sum"}),
     "mlp": Known(baselines.MLP),
     "cegcn": Known(baselines.CEGCN),
     "cegat": Known(baselines.CEGAT, options={"heads": 4}),
@@ -122,7 +118,7 @@ class Plan:
         try:
             return Stack(
                 d_in, d_out, self.layer(), width=self.width, path=path, dropout=self.dropout,
-                activation=known.activation, residual=known.residual,
+                activation=known.activation,
             )  # fmt: skip
         except TypeError as error:
             raise ValueError(f"options of model {self.model!r}: {error}") from error

@@ -30,6 +30,11 @@ class NodeEstimator(Estimator):
             ``cross_val_score(NodeClassifier(hypergraph=h), np.arange(h.num_nodes), y)``.
     """
 
+    # Chosen on validation nodes: experiments/defaults.py --choose
+    dropout: float = 0.2
+    lr: float = 3e-3
+    epochs: int = 300
+    patience: int | None = 60
     hypergraph: Any = None
 
     def _learn(self, values: list[Any]) -> Targets:

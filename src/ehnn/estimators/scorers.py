@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -79,11 +80,10 @@ def make_scorer(plan: Plan, d_in: int, edge_features: bool) -> nn.Module:
     width, dropout = plan.width, plan.dropout
     if plan.model.startswith("ehnn-"):
         return _overlap_scorer(plan, d_in, edge_features)
-    pool: Layer
-    if plan.model == "all-set-transformer":
-        pool = baselines.AllSetTransformer(width, width)
-    else:
-        pool = baselines.AllDeepSets(width, width)
+    if plan.model == "all-deep-sets":  # sums over hundreds of hyperedges do not train
+        plan = replace(plan, options={"aggregation": "mean"} | dict(plan.options or {}))
+    kind = baselines.AllSetTransformer if plan.model == "all-set-transformer" else baselines.AllDeepSets
+    pool: Layer = kind(width, width)
     return PoolingScorer(plan.nodes(d_in, width, edge_features), pool, width, dropout)
 
 
