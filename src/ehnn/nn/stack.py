@@ -31,8 +31,11 @@ class Stack(nn.Module):
         residual: add to the output of a layer its input on the rows that both ends share: all of them for
             the same family, the nodes between ``"nodes"`` and ``"all"``. Dropout is on what the layer adds
             and not on what is kept: 0.5 on both would leave 1/16 of a node's own channels after four layers.
+            Each layer then reads LayerNorm(x), as in x + Attn(LayerNorm(x)): a layer's output has the size of
+            its input, so a sum that is handed on as it is grows, and some runs never leave the loss of a
+            constant prediction.
         classifier: hidden widths of the classifier.
-        norm: LayerNorm before the classifier.
+        norm: LayerNorm before the classifier, and before each layer of a residual stack.
         activation: ReLU after each layer, for layers that are linear.
 
     Shapes: a Hypergraph with features of the first family → ``[rows of the last family, d_out]``.
@@ -59,6 +62,9 @@ class Stack(nn.Module):
             raise ValueError(f"path must name at least two families, got {self.path}")
         self.embed = nn.Linear(d_in, width)
         self.layers = nn.ModuleList([layer(width, width) for _ in self.path[1:]])
+        self.norms = nn.ModuleList(
+            [LayerNorm(width) if norm and residual else nn.Identity() for _ in self.layers]
+        )
         self.dropouts = nn.ModuleList([Dropout(dropout) for _ in self.layers])
         self.norm = LayerNorm(width) if norm else nn.Identity()
         self.classifier = _mlp([width, *classifier, d_out], dropout)
@@ -66,8 +72,9 @@ class Stack(nn.Module):
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """Logits; ``x`` stands in for the features of the first family of the path."""
         x = self.embed(h.features(self.path[0]) if x is None else x)
-        for layer, dropout, ends in zip(self.layers, self.dropouts, pairwise(self.path), strict=True):
-            y = dropout(self.activation(layer(x, h.overlap(*ends))))
+        steps = zip(self.layers, self.norms, self.dropouts, pairwise(self.path), strict=True)
+        for layer, norm, dropout, ends in steps:
+            y = dropout(self.activation(layer(norm(x), h.overlap(*ends))))
             x = _with_shared_rows(y, x, *ends) if self.residual else y
         return self.classifier(self.norm(x))
 
