@@ -185,7 +185,10 @@ def test_a_stack_keeps_the_rows_that_both_families_share():
     for path in [("nodes", "all"), ("all", "nodes"), ("edges", "edges"), ("nodes", "edges")]:
         plain = Stack(4, 2, EHNNMLP, width=4, path=path).eval()
         kept = Stack(4, 2, EHNNMLP, width=4, path=path, residual=True).eval()
-        kept.load_state_dict(plain.state_dict())
+        kept.load_state_dict(
+            plain.state_dict() | {f"norms.{k}": v for k, v in kept.norms.state_dict().items()}
+        )
+        plain.norms = kept.norms  # a residual stack normalises what a layer reads
         plain.norm = kept.norm = plain.classifier = kept.classifier = torch.nn.Identity()
         rows = {"nodes": 9, "edges": 6, "all": 15}
         x = torch.randn(rows[path[0]], 4)

@@ -95,7 +95,8 @@ def test_transformer_reduces_to_all_set_attention(source, target):
     layer.query, layer.bias, layer.merge = FixedQuery(query), None, nn.Identity()
     x, overlap = setting(source, target, 4)
     z = first(x)
-    key, value = (m(z).reshape(-1, heads, width // heads) for m in (layer.key_local, layer.value))
+    local = layer.key(z)[:, width:]  # behind the keys of 𝓘 = 0
+    key, value = (t.reshape(-1, heads, width // heads) for t in (local, layer.value(z)))
     logits = (key * query).sum(-1) / (width // heads) ** 0.5
     attention = segment_softmax_sum(value, logits, overlap.merged).flatten(1)
     want = layer.feed_forward(attention)

@@ -172,7 +172,7 @@ def plain_shares(model: Stack, h: Hypergraph, source: str, target: str) -> tuple
     layer, overlap = model.layers[0], h.overlap(source, target)
     assert isinstance(layer, EHNNTransformer)
     x = layer.phi1(model.embed(h.features(source)), overlap.source_orders)
-    local, everywhere = layer._logits(x, overlap)
+    everywhere, local = layer._logits(x, overlap)
     orders = overlap.source_orders.expand().tolist()
     groups: dict[tuple[int, int], list[tuple[int, torch.Tensor]]] = {}
     sizes = overlap.sizes.values.tolist()
@@ -204,12 +204,12 @@ def test_evenness() -> None:
     model = Stack(4, 2, partial(EHNNTransformer, heads=1, global_interaction=False), width=4)
     layer = model.layers[0]
     with torch.no_grad():
-        for parameter in layer.key_local.parameters():
+        for parameter in layer.key.parameters():
             parameter.zero_()
         found = attention_by_order(model, h)["layers"][0]
         assert found["evenness"] == pytest.approx({2: 1, 3: 1})  # orders 1 have no choice
         assert found["everywhere"] == {}
-        layer.key_local.weight.normal_(0, 100, generator=torch.Generator().manual_seed(0))
+        layer.key.weight.normal_(0, 100, generator=torch.Generator().manual_seed(0))
         uneven = attention_by_order(model, h)["layers"][0]["evenness"]
         assert 0 <= uneven[3] < 0.5
 

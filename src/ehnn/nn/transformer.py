@@ -70,8 +70,7 @@ class EHNNTransformer(Layer):
         self.phi2 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
         self.phi3 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
         self.query = _Query(d_out)
-        self.key_local = nn.Linear(d_out, d_out)
-        self.key_global = nn.Linear(d_out, d_out) if global_interaction else None
+        self.key = nn.Linear(d_out, 2 * d_out if global_interaction else d_out)  # 𝓘 = 0 first, then 𝓘 ≥ 1
         self.value, self.merge = nn.Linear(d_out, d_out), nn.Linear(d_out, d_out)
         self.local_dropout, self.global_dropout = Dropout(local_dropout), Dropout(global_dropout)
         self.bias = OrderBias(d_out, code) if order_embedding else None
@@ -81,35 +80,55 @@ class EHNNTransformer(Layer):
         self.check(x, overlap)
         x = self.phi1(x, overlap.source_orders)
         value = self._heads(self.value(x))
-        local, everywhere = self._logits(x, overlap)
-        y = self.local_dropout(self.merge(self._local(local, value, overlap)))
+        everywhere, local = self._logits(x, overlap)
+        y = self._local(local, value, overlap)
         if self.global_interaction:
-            everything = self.global_dropout(self.merge(self._global(everywhere, value, overlap)))
-            y = torch.cat([y, everything])
-            y = to_targets_with_pool(self.phi2(y, overlap.sizes_and_pool), overlap)
+            y = self.merge(torch.cat([y, self._global(everywhere, value, overlap)]))
+            y = to_targets_with_pool(self.phi2(self._dropped(y, overlap), overlap.sizes_and_pool), overlap)
         else:
-            y = to_targets(self.phi2(y, overlap.sizes), overlap)
+            y = to_targets(self.phi2(self.local_dropout(self.merge(y)), overlap.sizes), overlap)
         bias = None if self.bias is None else self.bias(overlap.target_orders)
         return self.feed_forward(self.phi3(y, overlap.target_orders, bias))
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.reshape(x.shape[0], self.heads, self.d_out // self.heads)
 
+    def _dropped(self, y: Tensor, overlap: Overlap) -> Tensor:
+        """Dropout of its own for the rows of 𝓘 ≥ 1 and of 𝓘 = 0."""
+        if not (self.training and (self.local_dropout.p or self.global_dropout.p)):
+            return y
+        local, everything = y.split([overlap.num_groups, overlap.num_members])
+        return torch.cat([self.local_dropout(local), self.global_dropout(everything)])
+
     def _logits(self, x: Tensor, overlap: Overlap) -> tuple[Tensor, Tensor]:
-        """Local ``[num_sources, distinct 𝓘, heads]`` and global ``[num_sources, heads]`` logits.
+        """Global ``[num_sources, heads or 0]`` and local ``[num_sources, distinct 𝓘, heads]`` logits.
 
         The query does not depend on the target, so key map and query are multiplied first: d × heads
         numbers for each 𝓘 meet the rows instead of d × d.
         """
-        query = self._heads(self.query(overlap.sizes))
-        parts = [_fold(self.key_local, query[1:])]
-        if self.key_global is not None:
-            parts.append(_fold(self.key_global, query[:1]))
-        weight, bias = (torch.cat(p) / math.sqrt(query.shape[-1]) for p in zip(*parts, strict=True))
-        logits = F.linear(x, weight.flatten(0, 1).to(x.dtype), bias.flatten().to(x.dtype))
-        logits = logits.reshape(x.shape[0], weight.shape[0], self.heads)
-        distinct = query.shape[0] - 1
-        return logits[:, :distinct], logits[:, distinct:].sum(1)  # one global column, or none
+        query = self._heads(self.query(overlap.sizes)) / math.sqrt(self.d_out // self.heads)
+        if not self.global_interaction:
+            query = query[1:]
+        weight, bias = self._fold(query)
+        logits = F.linear(x, weight.to(x.dtype), bias.to(x.dtype))
+        first = self.heads if self.global_interaction else 0
+        everywhere, local = logits.split([first, logits.shape[1] - first], 1)
+        return everywhere, local.unflatten(1, (local.shape[1] // self.heads, self.heads))
+
+    def _fold(self, query: Tensor) -> tuple[Tensor, Tensor]:
+        """``[𝓘, heads, c]`` → weight ``[𝓘 · heads, d]`` and bias ``[𝓘 · heads]`` of the logits."""
+        rows, heads, channels = query.shape
+        weight = self.key.weight.reshape(-1, heads, channels, self.d_out)
+        bias = self.key.bias.reshape(-1, heads, channels, 1)
+        if rows == weight.shape[0]:  # one 𝓘 for each key map: a product of two batches
+            query = query.unsqueeze(2)
+            return (query @ weight).reshape(-1, self.d_out), (query @ bias).flatten()
+        ends = [1, rows - 1] if self.global_interaction else [rows]
+        pairs = list(zip(query.split(ends), weight, bias, strict=True))
+        weights = [torch.einsum("ihc,hcd->ihd", q, w).flatten(0, 1) for q, w, _ in pairs]
+        return torch.cat(weights), torch.cat(
+            [torch.einsum("ihc,hcu->ih", q, b).flatten() for q, _, b in pairs]
+        )
 
     def _local(self, logits: Tensor, value: Tensor, overlap: Overlap) -> Tensor:
         """``[num_groups, d_out]``: attention over the sources that meet a target in 𝓘 nodes."""
@@ -137,13 +156,6 @@ class EHNNTransformer(Layer):
 def _gated(value: Tensor, logits: Tensor) -> Tensor:
     """``[rows, heads, c]`` values weighed by the sigmoid of ``[rows, heads]`` logits."""
     return logits.sigmoid().unsqueeze(-1).to(value.dtype) * value
-
-
-def _fold(key: nn.Linear, query: Tensor) -> tuple[Tensor, Tensor]:
-    """``[sizes, heads, c]`` → weight ``[sizes, heads, d]`` and bias ``[sizes, heads]`` of the logits."""
-    weight = key.weight.reshape(*query.shape[1:], -1)
-    bias = key.bias.reshape(query.shape[1:])
-    return torch.einsum("ihc,hcd->ihd", query, weight), torch.einsum("ihc,hc->ih", query, bias)
 
 
 class _Query(nn.Module):

@@ -46,10 +46,13 @@ def _sum_kernel(
 
 @triton.jit
 def _softmax_kernel(
-    x, s, shift, ptr, index, y, top_out, total_out, heads, channels, NORMALISE: tl.constexpr,
+    x, s, shift, ptr, index, y, top_out, total_out, heads, channels, WHOLE: tl.constexpr,
     BLOCK_P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_C: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
-    """One shift per head (the largest logit of all) serves rows near it; a row far below finds its own."""
+    """One shift per head (the largest logit of all) serves rows near it; a row far below finds its own.
+
+    Of WHOLE rows ``total_out`` is the log-sum-exp and ``top_out`` is not written; of chunks both are sums.
+    """
     row = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1) * BLOCK_H + tl.arange(0, BLOCK_H)
     channel = tl.arange(0, BLOCK_C)
@@ -87,17 +90,26 @@ def _softmax_kernel(
             one = tl.exp(tl.load(s + c * heads + head, mask=in_h, other=0).to(ACC) - top)
             total += one
             acc += one[:, None] * tl.load(x + c * d + cols, mask=inside, other=0).to(ACC)
-    if NORMALISE:
+    if WHOLE:
         acc = tl.where(total[:, None] > 0, acc / total[:, None], acc)
+        tl.store(total_out + row * heads + head, _lse(top, total), mask=in_h)
+    else:
+        tl.store(top_out + row * heads + head, top, mask=in_h)
+        tl.store(total_out + row * heads + head, total, mask=in_h)
     tl.store(y + row * d + cols, acc.to(y.dtype.element_ty), mask=inside)
-    tl.store(top_out + row * heads + head, top, mask=in_h)
-    tl.store(total_out + row * heads + head, total, mask=in_h)
+
+
+@triton.jit
+def _lse(top, total):
+    """In float64; −∞ for nothing."""
+    wide = total.to(tl.float64)
+    return tl.where(wide > 0, top.to(tl.float64) + tl.log(tl.where(wide > 0, wide, 1.0)), float("-inf"))
 
 
 @triton.jit
 def _merge_kernel(
-    part, part_top, part_total, ptr, y, top_out, total_out, heads, channels, BLOCK_P: tl.constexpr,
-    BLOCK_H: tl.constexpr, BLOCK_C: tl.constexpr, ACC: tl.constexpr,
+    part, part_top, part_total, ptr, y, lse, heads, channels, BLOCK_P: tl.constexpr, BLOCK_H: tl.constexpr,
+    BLOCK_C: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """Merge the chunks of a row: shift each to the common top, add, normalise."""
     row = tl.program_id(0).to(tl.int64)
@@ -131,8 +143,7 @@ def _merge_kernel(
     total, acc = tl.sum(totals, 0), tl.sum(values, 0)
     acc = tl.where(total[:, None] > 0, acc / total[:, None], acc)
     tl.store(y + row * d + cols, acc.to(y.dtype.element_ty), mask=inside)
-    tl.store(top_out + row * heads + head, top, mask=in_h)
-    tl.store(total_out + row * heads + head, total, mask=in_h)
+    tl.store(lse + row * heads + head, _lse(top, total), mask=in_h)
 
 
 @triton.jit
@@ -154,7 +165,7 @@ def _inner_kernel(
 
 @triton.jit
 def _softmax_backward_kernel(
-    grad, x, s, lse, rest, inner, t_ptr, t_index, owner, dx, ds, heads, channels, HAS_OWNER: tl.constexpr,
+    grad, x, s, lse, inner, t_ptr, t_index, owner, dx, ds, heads, channels, HAS_OWNER: tl.constexpr,
     BLOCK_P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_C: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """For a column c: dx = Σ_r α_rc ḡ_r and ds = x · dx − Σ_r α_rc ḡ_r · y_r; α_rc = exp(s_c − lse_r)."""
@@ -167,7 +178,7 @@ def _softmax_backward_kernel(
     d = heads * channels
     start, end = tl.load(t_ptr + chunk), tl.load(t_ptr + chunk + 1)
     column = tl.load(owner + chunk) if HAS_OWNER else chunk
-    logit = tl.load(s + column * heads + head, mask=in_h, other=0).to(ACC)
+    logit = tl.load(s + column * heads + head, mask=in_h, other=0).to(tl.float64)
     acc = tl.zeros([BLOCK_P, BLOCK_H, BLOCK_C], dtype=ACC)
     through = tl.zeros([BLOCK_P, BLOCK_H], dtype=ACC)
     for p in range(start, end, BLOCK_P):
@@ -178,7 +189,7 @@ def _softmax_backward_kernel(
         row_head = r[:, None] * heads + head[None, :]
         # Row r holds c, so the logit is at most lse: the difference of the two loses no digits.
         behind = logit[None, :] - tl.load(lse + row_head, mask=some, other=0)
-        alpha = tl.where(some, tl.exp(behind - tl.load(rest + row_head, mask=some, other=0)), 0.0)
+        alpha = tl.where(some, tl.exp(behind.to(ACC)), 0.0)
         g = tl.load(
             grad + (r * d)[:, None, None] + cols[None, :, :], mask=live[:, None, None] & inside[None, :, :],
             other=0,
@@ -255,28 +266,26 @@ def softmax_sum(
     shape = _head_shape(heads, channels, index.shape[0], max(n, 1))
     blocks = triton.cdiv(heads, shape["BLOCK_H"])
 
-    def outputs(n: int, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
-        return (
-            torch.empty(n, heads, channels, dtype=dtype, device=x.device),
-            torch.empty(n, heads, dtype=wide, device=x.device),
-            torch.empty(n, heads, dtype=wide, device=x.device),
-        )
+    def empty(*shape: int, dtype: torch.dtype) -> Tensor:
+        return torch.empty(shape, dtype=dtype, device=x.device)
 
-    y, top, total = outputs(n, x.dtype if split is None else wide)
+    y = empty(n, heads, channels, dtype=x.dtype if split is None else wide)
+    total = empty(n, heads, dtype=torch.float64 if split is None else wide)
+    top = total if split is None else torch.empty_like(total)
     if n:
         _softmax_kernel[n, blocks](
             x, logits, logits.amax(0), first, index, y, top, total, heads, channels,
-            NORMALISE=split is None, ACC=_acc(x), **shape,
+            WHOLE=split is None, ACC=_acc(x), **shape,
         )  # fmt: skip
-    if split is not None:
-        part, part_top, part_total = y, top, total
-        y, top, total = outputs(rows, x.dtype)
-        if rows:
-            _merge_kernel[rows, blocks](
-                part, part_top, part_total, split[1], y, top, total, heads, channels,
-                ACC=_acc(x), **shape,
-            )  # fmt: skip
-    return y, top.double() + total.double().log()
+    if split is None:
+        return y, total
+    merged = empty(rows, heads, channels, dtype=x.dtype)
+    lse = empty(rows, heads, dtype=torch.float64)
+    if rows:
+        _merge_kernel[rows, blocks](
+            y, top, total, split[1], merged, lse, heads, channels, ACC=_acc(x), **shape
+        )  # fmt: skip
+    return merged, lse
 
 
 def softmax_sum_backward(
@@ -286,8 +295,6 @@ def softmax_sum_backward(
     """Gradients of x and of the logits."""
     heads, channels = x.shape[1:]
     wide = torch.promote_types(x.dtype, torch.float32)
-    near = lse.to(wide)
-    rest = (lse - near).to(wide)  # what the narrower type left of lse
     inner = _inner(grad, y, wide)
     ends = t_ptr if t_split is None else t_split[0]
     n = ends.shape[0] - 1
@@ -298,7 +305,7 @@ def softmax_sum_backward(
     shape = _head_shape(heads, channels, t_index.shape[0], max(n, 1))
     if n:
         _softmax_backward_kernel[n, triton.cdiv(heads, shape["BLOCK_H"])](
-            grad, x, logits, near, rest, inner, ends, t_index, owner, dx, ds, heads, channels,
+            grad, x, logits, lse, inner, ends, t_index, owner, dx, ds, heads, channels,
             HAS_OWNER=t_split is not None, ACC=_acc(x), **shape,
         )  # fmt: skip
     if t_split is not None:  # both are sums over the chunks of a column

@@ -116,13 +116,14 @@ def _layer(layer: EHNNTransformer, x: Tensor, overlap: Overlap) -> dict[str, Any
     x = layer.phi1(x, overlap.source_orders)
     query = _split(layer, layer.query(overlap.sizes))  # [1 + distinct 𝓘, heads, c]; the first is 𝓘 = 0
     group, source = overlap.local.rows, overlap.local.index
-    key = _split(layer, layer.key_local(x))
+    *everywhere, local = layer.key(x).split(layer.d_out, 1)  # of 𝓘 = 0, if any, and of 𝓘 ≥ 1
+    key = _split(layer, local)
     logits = torch.einsum("shc,ihc->sih", key, query[1:])[source, overlap.sizes.index[group]]
     weight = _weights(logits / math.sqrt(key.shape[-1]), group, overlap.num_groups, layer.attention)
     found: dict[str, Any] = {"meeting": _shares(weight, group, source, overlap), "everywhere": {}}
     found["evenness"] = _evenness(weight, group, overlap)
-    if layer.key_global is not None:
-        key = _split(layer, layer.key_global(x))
+    if everywhere:
+        key = _split(layer, everywhere[0])
         logits = torch.einsum("shc,hc->sh", key, query[0]) / math.sqrt(key.shape[-1])
         member = overlap.source_batch
         weight = _weights(logits, member, overlap.num_members, layer.attention)
