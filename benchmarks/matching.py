@@ -1,9 +1,17 @@
 """Time and memory of keypoint matching: association hypergraph, network and Sinkhorn, forward and backward.
 
 ``python benchmarks/matching.py --device cuda``: 8 made-up image pairs of 10 to 20 keypoints, 1024 channels,
-the size of PASCAL VOC. ``structure_ms`` makes the association hypergraph and its overlap from the batch,
-``forward_ms`` and ``backward_ms`` are a step on a structure made before, ``total_ms`` is all of it, made anew
-in every repeat; medians. With ``--refine 2`` two SplineConv layers stand before it. Prints JSON.
+larger than most of PASCAL VOC. No data files are read. A line of JSON for each network and number of pairs,
+as soon as it is measured; medians in milliseconds:
+
+- ``made``: the association hypergraph with all its views, and packing it, on the CPU (in training this is
+  done ahead, by other processes);
+- ``moved``: unpacking it on the device; ``forward``, ``backward``: a step on it;
+- ``iteration``: moved, forward and backward, a new batch each time: what training waits for;
+- ``on_device``: the same with the association hypergraph made there, as in evaluation.
+
+``first_s`` is the first iteration, with its compilation. With ``--refine 2`` two SplineConv layers stand
+before the affinities. ``operators`` counts what PyTorch was asked for in an iteration.
 """
 
 from __future__ import annotations
@@ -11,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,129 +27,152 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ehnn.results import provenance
 from ehnn.tasks.matching.association import Association
 from ehnn.tasks.matching.graphs import delaunay
 from ehnn.tasks.matching.loss import permutation_loss
-from ehnn.tasks.matching.models import Matcher, make_matcher
+from ehnn.tasks.matching.models import make_matcher
+from ehnn.tasks.matching.packing import Packed, pack, unpack
 from ehnn.tasks.matching.pair_batch import PairBatch, Side
 
 CHANNELS, WHOLE = 1024, 512
+MODELS = ["ehnn-mlp", "ehnn-transformer", "nhgm-v2", "ngm-v2"]
 
 
 def random_side(counts: list[int], generator: torch.Generator) -> Side:
     points = [256 * torch.rand(n, 2, generator=generator) for n in counts]
     graphs = [delaunay(p) for p in points]
     first = [sum(counts[:i]) for i in range(len(counts))]
-    features = torch.randn(sum(counts), CHANNELS, generator=generator) / 32
-    return Side(
+    side = Side(
         torch.cat(points),
         torch.tensor(counts),
         torch.cat([e + row for (e, _), row in zip(graphs, first, strict=True)], 1),
         torch.cat([t + row for (_, t), row in zip(graphs, first, strict=True)], 1),
-        features,
-        torch.randn(len(counts), WHOLE, generator=generator),
     )
+    return replace(side, known_owner=side.owner)
 
 
-def random_batch(pairs: int, device: str) -> PairBatch:
+def random_batch(pairs: int, seed: int = 0) -> PairBatch:
     """Pairs with 10 to 20 keypoints, the same number in both images."""
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(seed)
     counts = torch.randint(10, 21, (pairs,), generator=generator).tolist()
     a, b = random_side(counts, generator), random_side(counts, generator)
-    batch = PairBatch(a, b, torch.arange(sum(counts))).to(device)
-    # Gradients go on into the backbone.
-    wants = [replace(s, features=s.features.requires_grad_()) for s in (batch.a, batch.b)]  # type: ignore[union-attr]
-    return replace(batch, a=wants[0], b=wants[1])
+    batch = PairBatch(a, b, torch.arange(sum(counts)))
+    return replace(batch, known_sizes=batch.sizes)
 
 
-def structure_of(model: Matcher, batch: PairBatch) -> Association:
-    found = model.associate(batch)
-    if hasattr(model.middle, "layer"):
-        _ = found.overlap
-    return found
+class Measured:
+    """One network, on batches of so many pairs."""
+
+    def __init__(self, name: str, pairs: int, given: argparse.Namespace) -> None:
+        torch.manual_seed(0)
+        self.given, self.device = given, torch.device(given.device)
+        self.model: Any = make_matcher(name, CHANNELS, WHOLE, refine=given.refine).to(self.device)
+        self.batches = [random_batch(pairs, seed) for seed in range(4)]
+        self.packed = [self.made(batch) for batch in self.batches]
+        self.turn = 0
+
+    def made(self, batch: PairBatch) -> Packed:
+        packed = pack((batch, self.model.associate(batch).prepare()))
+        return packed.pin_memory() if self.device.type == "cuda" else packed
+
+    def moved(self) -> tuple[PairBatch, Association]:
+        """The next batch on the device, as if a gallery had shown it."""
+        self.turn += 1
+        batch, association = unpack(self.packed[self.turn % len(self.packed)], self.device)
+        return self.shown(batch), association
+
+    def shown(self, batch: PairBatch) -> PairBatch:
+        """With features, whose gradients go on into a backbone."""
+        sides = []
+        for side in (batch.a, batch.b):
+            rows = torch.randn(len(side.points), CHANNELS, device=self.device).div_(32).requires_grad_()
+            whole = torch.randn(len(side.counts), WHOLE, device=self.device)
+            sides.append(replace(side, features=rows, whole=whole))
+        return replace(batch, a=sides[0], b=sides[1])
+
+    def forward(self, batch: PairBatch, association: Association) -> Tensor:
+        return permutation_loss(self.model(batch, association), batch, association.candidates)
+
+    def step(self, batch: PairBatch, association: Association) -> None:
+        inputs = [*self.model.parameters(), batch.a.features, batch.b.features]
+        torch.autograd.grad(self.forward(batch, association), inputs, allow_unused=True)
+
+    def on_device(self) -> None:
+        self.turn += 1
+        batch = self.shown(self.batches[self.turn % len(self.batches)].to(self.device))
+        self.step(batch, self.model.associate(batch))
+
+    def row(self) -> dict[str, Any]:
+        begun = time.perf_counter()
+        self.step(*self.moved())
+        self.wait()
+        first = time.perf_counter() - begun
+        for _ in range(3):  # sizes that are multiples of 16 are compiled apart
+            self.step(*self.moved())
+        ready = self.moved()
+        both, ahead = self.time_of(lambda: self.step(*ready)), self.time_of(lambda: self.forward(*ready))
+        return {
+            "candidates": len(ready[1].candidates),
+            "hyperedges": ready[1].structure.num_edges,
+            "first_s": first,
+            "made_ms": self.time_of(lambda: self.made(self.batches[0])),
+            "moved_ms": self.time_of(self.moved),
+            "forward_ms": ahead,
+            "backward_ms": both - ahead,
+            "iteration_ms": self.time_of(lambda: self.step(*self.moved())),
+            "on_device_ms": self.time_of(self.on_device),
+            **self.memory(ready),
+            "operators": operators(lambda: self.step(*self.moved())),
+        }
+
+    def time_of(self, fn: Callable[[], Any]) -> float:
+        times = []
+        for _ in range(self.given.repeats + 1):
+            self.wait()
+            start = time.perf_counter()
+            fn()
+            self.wait()
+            times.append(1e3 * (time.perf_counter() - start))
+        return statistics.median(times[1:])
+
+    def wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    def memory(self, ready: tuple[PairBatch, Association]) -> dict[str, float]:
+        """On a GPU the peak of a step above what was there; on a CPU what the forward pass keeps."""
+        if self.device.type == "cuda":
+            self.wait()
+            before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            self.step(*ready)
+            return {"peak_mb": (torch.cuda.max_memory_allocated() - before) / 1e6}
+        kept: dict[int, int] = {}
+
+        def keep(t: Tensor) -> Tensor:
+            kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
+            return t
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t):
+            self.forward(*ready)
+        return {"kept_mb": sum(kept.values()) / 1e6}
 
 
-def median_ms(fn: Callable[[], Any], device: str, repeats: int) -> float:
-    times = []
-    for repeat in range(repeats + 3):
-        _wait(device)
-        start = time.perf_counter()
+class _Counter(TorchDispatchMode):
+    count = 0
+
+    def __torch_dispatch__(self, fn: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.count += 1
+        return fn(*args, **(kwargs or {}))
+
+
+def operators(fn: Callable[[], Any]) -> int:
+    with _Counter() as counter:
         fn()
-        _wait(device)
-        times.append(1e3 * (time.perf_counter() - start) if repeat >= 3 else 0.0)
-    return statistics.median(times[3:])
-
-
-def _wait(device: str) -> None:
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()
-
-
-def measure(name: str, pairs: int, given: argparse.Namespace) -> dict[str, Any]:
-    """A row of figures for one network and number of pairs."""
-    torch.manual_seed(0)
-    batch = random_batch(pairs, given.device)
-    model = make_matcher(name, CHANNELS, WHOLE, refine=given.refine).to(given.device)
-    found = structure_of(model, batch)
-    inputs = [*model.parameters(), batch.a.features, batch.b.features]
-
-    def forward(structure: Association) -> Tensor:
-        return permutation_loss(model(batch, structure), batch, structure.candidates)
-
-    def step(structure: Association) -> None:
-        torch.autograd.grad(forward(structure), inputs, allow_unused=True)
-
-    def time_of(fn: Callable[[], Any]) -> float:
-        return median_ms(fn, given.device, given.repeats)
-
-    both = time_of(lambda: step(found))
-    ahead = time_of(lambda: forward(found))
-    row = {
-        "model": name,
-        "pairs": pairs,
-        "candidates": len(found.candidates),
-        "hyperedges": found.structure.num_edges,
-        "structure_ms": time_of(lambda: structure_of(model, batch)),
-        "forward_ms": ahead,
-        "backward_ms": both - ahead,
-        "total_ms": time_of(lambda: step(structure_of(model, batch))),
-        **_memory(lambda: step(structure_of(model, batch)), lambda: forward(found), given.device),
-    }
-    if given.device.startswith("cuda"):
-        row["graph_replay_ms"] = _replayed(lambda: step(found), given)
-    return row
-
-
-def _memory(step: Callable[[], Any], forward: Callable[[], Tensor], device: str) -> dict[str, float]:
-    """On a GPU the peak of a step above what was there; on a CPU what the forward pass keeps."""
-    if device.startswith("cuda"):
-        torch.cuda.synchronize()
-        before = torch.cuda.memory_allocated()
-        torch.cuda.reset_peak_memory_stats()
-        step()
-        return {"peak_mb": (torch.cuda.max_memory_allocated() - before) / 1e6}
-    kept: dict[int, int] = {}
-
-    def keep(t: Tensor) -> Tensor:
-        kept[t.untyped_storage().data_ptr()] = t.untyped_storage().nbytes()
-        return t
-
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t):
-        forward()
-    return {"kept_mb": sum(kept.values()) / 1e6}
-
-
-def _replayed(step: Callable[[], Any], given: argparse.Namespace) -> float | str:
-    """The step recorded once and replayed, or why it cannot be."""
-    graph = torch.cuda.CUDAGraph()
-    try:
-        with torch.cuda.graph(graph):
-            step()
-    except RuntimeError as error:
-        return str(error).splitlines()[0]
-    return median_ms(graph.replay, given.device, given.repeats)
+    return counter.count
 
 
 def main() -> None:
@@ -148,18 +180,22 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--device", default="cpu")
-    models = ["ehnn-mlp", "ehnn-transformer", "nhgm-v2", "ngm-v2"]
-    parser.add_argument("--models", nargs="+", default=models, choices=models)
+    parser.add_argument("--models", nargs="+", default=MODELS, choices=MODELS)
     parser.add_argument("--pairs", type=int, nargs="+", default=[8], help="several show how memory grows")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--refine", type=int, default=0, help="SplineConv layers")
+    parser.add_argument("--tf32", action="store_true", help="products of float32 may use TF32")
     given = parser.parse_args()
-    command = f"python benchmarks/matching.py --device {given.device} --refine {given.refine}"
-    rows = [measure(name, pairs, given) for name in given.models for pairs in given.pairs]
-    about = provenance(command)
+    torch.set_float32_matmul_precision("high" if given.tf32 else "highest")
+    about = provenance(" ".join(["python benchmarks/matching.py", *sys.argv[1:]]))
     if given.device.startswith("cuda"):
         about["hardware"] = torch.cuda.get_device_name()
-    print(json.dumps({**about, "rows": rows}, indent=2))
+    print(json.dumps(about), flush=True)
+    for name in given.models:
+        for pairs in given.pairs:
+            row = {"model": name, "pairs": pairs, **Measured(name, pairs, given).row()}
+            told = {k: round(v, 3) if isinstance(v, float) else v for k, v in row.items()}
+            print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,15 @@
 As ``experiments/willow.py``, with 20 categories, 7020 images to train on, and the keypoints that both images
 of a pair have.
 
-    python experiments/voc.py --device cuda --finetune            # VGG16 is trained too, as in the paper
+    python experiments/voc.py --device cuda --finetune --amp      # VGG16 is trained too, as in the paper
     python experiments/voc.py --device cuda --iterations 500      # features of a frozen VGG16
-    python experiments/voc.py --device cuda --finetune --minutes 8 --iterations 1000
+    python experiments/voc.py --device cuda --finetune --amp --tf32 --minutes 8 --iterations 1000 \\
+        --epoch-pairs 100 --checkpoint-every 100
 
-``--minutes`` ends training at the last epoch that fits; the same command goes on from there. Rows of frozen
-features are named ``ehnn-mlp-frozen`` and so on. ``ehnn reproduce voc`` is the same.
+``--minutes`` ends training at the last epoch that fits, with time left to judge; the same command goes on
+from there. ``--epoch-pairs`` judges so many test pairs per category after an epoch; the validated epoch is
+judged on all of them at the end. Precision is float32 unless ``--amp`` (bfloat16 in VGG16) or ``--tf32`` is
+given. Rows of frozen features are named ``ehnn-mlp-frozen`` and so on. ``ehnn reproduce voc`` is the same.
 """
 
 from ehnn.reproduce.matching_script import main

@@ -7,6 +7,8 @@ its 2-edges and pairs of Delaunay triangles its 3-edges. A network says which ca
     python experiments/willow.py --models ehnn-mlp ehnn-transformer nhgm-v2 ngm-v2
 
 trains on features of a frozen VGG16 (10 epochs of 100 batches of 8 pairs) and writes ``results/willow.json``.
+Several models at once are several processes, each with its own ``--out``; the same command for all of them
+afterwards finds the finished runs and writes the whole table.
 ``ehnn reproduce willow`` is the same. Needs the extra ``vision`` and the data of docs/matching-data.md.
 """
 

@@ -1,6 +1,10 @@
 """Sinkhorn, Hungarian, classic solvers, loss and metrics."""
 
+import os
+import subprocess
+import sys
 from itertools import permutations
+from pathlib import Path
 
 import pytest
 import torch
@@ -187,3 +191,17 @@ def test_metrics_by_hand():
     torch.testing.assert_close(few["f1"], torch.tensor([0.5, 1.0, 0.0]).double())
     with pytest.raises(ValueError, match="one per keypoint"):
         matching_metrics(torch.tensor([0]), batch)
+
+
+def test_sinkhorn_as_one_kernel_agrees_with_its_steps():
+    pytest.importorskip("triton")
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("triton_sinkhorn_cases.py"))],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "TRITON_INTERPRET": "1"},
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "all agree" in done.stdout

@@ -205,6 +205,61 @@ def test_out_of_time_ends_cleanly_and_goes_on(setup: Setup, tmp_path: Path) -> N
     assert rows[-1]["command"].endswith("(out of time after 2 iterations)")
 
 
+def test_few_test_pairs_while_training_and_all_of_them_at_the_end(setup: Setup, tmp_path: Path) -> None:
+    whole = replace(setup, epochs=3, iterations=2, valid_pairs=4)
+    few = replace(whole, epoch_pairs=2, test_every=2)
+    folders = [run_folder(tmp_path, PAINTED, "ehnn-mlp", s, 0) for s in (whole, few)]
+    assert folders[0] != folders[1]
+    ready = [prepare(PAINTED, s) for s in (whole, few)]
+    assert sum(len(d.batch.categories) for d in ready[1].data.fixed["tracked"]) == 2 * 2
+    first, second = (
+        run(PAINTED, "ehnn-mlp", r, s, 0, folder, say=lambda text: None)
+        for r, s, folder in zip(ready, (whole, few), folders, strict=True)
+    )
+    assert second["best_epoch"] == first["best_epoch"]
+    assert second["scores"]["validation"] == pytest.approx(first["scores"]["validation"])
+    lines = (folders[1] / "metrics.jsonl").read_text().splitlines()
+    assert ["test" in json.loads(line) for line in lines] == [False, True, False]
+    none = replace(few, test_every=9)
+    told = run(PAINTED, "ehnn-mlp", ready[1], none, 0, tmp_path / "none", say=lambda text: None)
+    assert set(told["scores"]) == {"validation"}
+
+
+def test_time_is_left_for_judging(setup: Setup, tmp_path: Path) -> None:
+    setup = replace(setup, minutes=10, epochs=3, iterations=2)
+    ready = prepare(PAINTED, setup)
+    told = run(PAINTED, "ehnn-mlp", ready, setup, 0, tmp_path / "run", say=lambda text: None, reserve=600)
+    assert told["epochs"] == 1
+
+
+def test_the_command_says_all_that_was_asked_for() -> None:
+    setup = Setup(finetune=True, amp=True, tf32=True, batch_size=32, epoch_pairs=100, test_every=2, lr=1e-3)
+    told = command(VOC, "ehnn-mlp", setup, range(2, 3))
+    for words in ("--first-seed 2", "--batch-size 32", "--lr 0.001", "--epoch-pairs 100", "--test-every 2"):
+        assert words in told
+    assert "--finetune --amp --tf32" in told
+    assert "--amp" not in command(VOC, "ehnn-mlp", Setup(), range(1))
+
+
+def test_a_backbone_in_bfloat16_sees_nearly_the_same() -> None:
+    torch.manual_seed(0)
+    convolution = torch.nn.Conv2d(3, 6, 3, padding=1)
+
+    class Seeing(torch.nn.Module):
+        def forward(self, images: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            seen = convolution(images / 255)
+            return seen, seen.amax((2, 3))
+
+    images = torch.randint(256, (2, 3, 32, 32), dtype=torch.uint8)
+    at = Look(images, 256 * torch.rand(5, 2), torch.tensor([2, 3]))
+    models = [PairModel(torch.nn.Identity(), Seeing(), amp=amp) for amp in (False, True)]
+    (features, whole), (rough, rough_whole) = (model.look(at) for model in models)
+    assert rough.dtype == rough_whole.dtype == torch.float32
+    assert not torch.equal(rough, features)
+    torch.testing.assert_close(rough, features, rtol=0.05, atol=0.02)
+    torch.testing.assert_close(rough_whole, whole, rtol=0.05, atol=0.02)
+
+
 def test_rows_of_another_backbone_have_another_name() -> None:
     assert (WILLOW.row("ehnn-mlp", False), WILLOW.row("ehnn-mlp", True)) == ("ehnn-mlp", "ehnn-mlp-finetuned")
     assert (VOC.row("ehnn-mlp", False), VOC.row("ehnn-mlp", True)) == ("ehnn-mlp-frozen", "ehnn-mlp")

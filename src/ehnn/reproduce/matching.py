@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
@@ -42,8 +44,26 @@ def reproduce(
     unknown = [model for model in models if model not in benchmark.recipes]
     if unknown:
         raise ValueError(f"models must be among {tuple(benchmark.recipes)}, got {unknown[0]!r}")
+    with precision(setup):
+        return _reproduce(benchmark, models, setup, seeds, out, runs_dir, fresh, say)
+
+
+def _reproduce(
+    benchmark: Benchmark,
+    models: Sequence[str],
+    setup: Setup,
+    seeds: Sequence[int],
+    out: Path,
+    runs_dir: Path,
+    fresh: bool,
+    say: Callable[[str], None],
+) -> list[dict[str, Any]]:
+    begun = time.monotonic()
     ready = prepare(benchmark, setup)
+    prepared = time.monotonic()
     rows = _baseline_rows(benchmark, ready, setup)
+    judging = time.monotonic() - prepared  # of two that take as long as a model without its network
+    say(f"data ready after {prepared - begun:.0f} s, controls judged in {judging:.0f} s")
     write_rows(benchmark.name, rows, out)
     for model in models:
         done = []
@@ -51,14 +71,29 @@ def reproduce(
             folder = run_folder(runs_dir, benchmark, model, setup, seed)
             if fresh and folder.exists():
                 shutil.rmtree(folder)
-            done.append(run(benchmark, model, ready, setup, seed, folder, say))
+            done.append(run(benchmark, model, ready, setup, seed, folder, say, judging))
             if model == models[0] and seed == seeds[0] and (folder / EXAMPLE).exists():
                 shutil.copyfile(folder / EXAMPLE, _example_path(benchmark, out))
-        told = command(benchmark, model, setup, seeds) + _cut_short(done, setup, benchmark)
+        told = command(benchmark, model, setup, seeds) + cut_short(done, setup, benchmark)
         name = benchmark.row(model, setup.finetune)
         rows += make_rows(benchmark, name, [d["scores"] for d in done], told)
         write_rows(benchmark.name, rows, out)
     return rows
+
+
+@contextmanager
+def precision(setup: Setup) -> Iterator[None]:
+    """Products and convolutions on a GPU in float32 as asked for; PyTorch's convolutions would use TF32."""
+    before = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    if setup.on_gpu:
+        torch.set_float32_matmul_precision("high" if setup.tf32 else "highest")
+        torch.backends.cudnn.allow_tf32 = setup.tf32
+    try:
+        yield
+    finally:
+        if setup.on_gpu:
+            torch.set_float32_matmul_precision(before[0])
+            torch.backends.cudnn.allow_tf32 = before[1]
 
 
 def make_rows(benchmark: Benchmark, name: str, runs: Sequence[Scores], command: str) -> list[dict[str, Any]]:
@@ -96,17 +131,21 @@ def _baseline_rows(benchmark: Benchmark, ready: Prepared, setup: Setup) -> list[
 def command(benchmark: Benchmark, model: str, setup: Setup, seeds: Sequence[int]) -> str:
     """The command that computes a model's rows alone."""
     words = [f"python experiments/{benchmark.name}.py --models {model} --seeds {len(seeds)}"]
+    words += [f"--first-seed {seeds[0]}"] if seeds[0] else []
     words += [f"--epochs {setup.epochs or benchmark.epochs}"]
     words += [f"--iterations {setup.iterations or benchmark.iterations}"]
     words += [f"--lr {setup.lr}"] if setup.lr is not None else []
     words += [f"--lr-steps {' '.join(map(str, setup.lr_steps))}"] if setup.lr_steps is not None else []
+    words += [f"--batch-size {setup.batch_size}"] if setup.batch_size != Setup().batch_size else []
     words += [f"--test-pairs {setup.test_pairs}"] if setup.test_pairs is not None else []
-    words += ["--finetune"] if setup.finetune else []
+    words += [f"--epoch-pairs {setup.epoch_pairs}"] if setup.epoch_pairs is not None else []
+    words += [f"--test-every {setup.test_every}"] if setup.test_every != 1 else []
+    words += [f"--{name}" for name in ("finetune", "amp", "tf32") if getattr(setup, name)]
     words += [f"--minutes {setup.minutes:g}"] if setup.minutes is not None else []
     return " ".join([*words, f"--device {setup.device}"])
 
 
-def _cut_short(done: Iterable[dict[str, Any]], setup: Setup, benchmark: Benchmark) -> str:
+def cut_short(done: Iterable[dict[str, Any]], setup: Setup, benchmark: Benchmark) -> str:
     """What to add to the command of runs that were out of time."""
     whole = (setup.epochs or benchmark.epochs) * (setup.iterations or benchmark.iterations)
     iterations = [d["iterations"] for d in done]

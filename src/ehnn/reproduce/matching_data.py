@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from ehnn.tasks.matching.evaluation import HARDER, evaluation_pairs
+from ehnn.tasks.matching.evaluation import HARDER, TRACKED, evaluation_pairs, first_of_each
 from ehnn.tasks.matching.feature_cache import FeatureStore, weights_hash
 from ehnn.tasks.matching.gallery import Gallery
 from ehnn.tasks.matching.keypoints import Keypoints
@@ -29,9 +29,14 @@ class Setup:
         checkpoint_every: epochs.
         batch_size: pairs.
         test_pairs, valid_pairs, hard_pairs: per category.
+        epoch_pairs: test pairs per category that are judged while training, for the best epoch on test
+            pairs; None for all. The validated epoch is judged on all of them in any case.
+        test_every: epochs between two such judgements.
         finetune: train the backbone too; otherwise its features are computed once and kept.
-        minutes: of training of each model and seed; no epoch begins that would end later.
-        device, workers: where to train, and how many processes make batches (None: 6 beside a GPU, else 0).
+        amp: a backbone that is trained works in bfloat16.
+        tf32: products and convolutions on a GPU may be rounded to TF32.
+        minutes: for training and judging each model and seed; no epoch begins that would end later.
+        device, workers: where to train, and how many processes make batches (None: 8 beside a GPU, else 0).
         data_dir, features_dir: folders of the data and of kept features.
     """
 
@@ -44,7 +49,11 @@ class Setup:
     test_pairs: int | None = None
     valid_pairs: int | None = None
     hard_pairs: int = 100
+    epoch_pairs: int | None = None
+    test_every: int = 1
     finetune: bool = False
+    amp: bool = False
+    tf32: bool = False
     minutes: float | None = None
     device: str = "cpu"
     workers: int | None = None
@@ -55,7 +64,11 @@ class Setup:
     def processes(self) -> int:
         if self.workers is not None:
             return self.workers
-        return min(6, os.cpu_count() or 1) if self.device.startswith("cuda") else 0
+        return min(8, os.cpu_count() or 1) if self.on_gpu else 0
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.startswith("cuda")
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,18 +93,15 @@ class Prepared:
 def prepare(benchmark: Benchmark, setup: Setup) -> Prepared:
     """Read the data, compute what a frozen backbone sees, draw the pairs for evaluation."""
     images = benchmark.load(setup.data_dir).with_validation(benchmark.valid_images)
-    pairs = evaluation_pairs(
-        images,
-        setup.valid_pairs or benchmark.valid_pairs,
-        setup.test_pairs or benchmark.test_pairs,
-        setup.hard_pairs,
-    )
+    test_pairs = setup.test_pairs or benchmark.test_pairs
+    pairs = evaluation_pairs(images, setup.valid_pairs or benchmark.valid_pairs, test_pairs, setup.hard_pairs)
+    if setup.epoch_pairs is not None and setup.epoch_pairs < test_pairs:
+        pairs[TRACKED] = first_of_each(pairs["test"], setup.epoch_pairs)
     backbone = load_vgg16(data_dir=setup.data_dir)
     seen: list[Keypoints] = [*images.items()]
     seen += [k for kind in HARDER for pair in pairs[kind] for k in (pair.a, pair.b)]
     gallery = Gallery.of_images(seen, setup.device) if setup.finetune else _frozen(seen, backbone, setup)
-    large = setup.device.startswith("cuda")
-    data = MatchingData.of(images, gallery, pairs, 100 if large else 50, setup.processes)
+    data = MatchingData.of(images, gallery, pairs, 200 if setup.on_gpu else 50, setup.processes)
     example = pairs["test"][len(pairs["test"]) // 3]
     trained = backbone if setup.finetune else None
     return Prepared(data, example, _channels(backbone), trained, weights_hash(backbone))
@@ -109,5 +119,5 @@ def _frozen(items: list[Keypoints], backbone: nn.Module, setup: Setup) -> Galler
 
     folder = cache_dir() / "features" if setup.features_dir is None else Path(setup.features_dir)
     store = FeatureStore(folder, backbone)
-    store.fill(items, setup.device, 32 if setup.device.startswith("cuda") else 8)
+    store.fill(items, setup.device, 64 if setup.on_gpu else 8)
     return Gallery.of_features(items, store, setup.device)

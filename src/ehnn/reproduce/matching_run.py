@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.results import write_atomically
-from ehnn.tasks.matching.evaluation import HARDER
+from ehnn.tasks.matching.evaluation import HARDER, TRACKED
 from ehnn.tasks.matching.hungarian import hungarian
 from ehnn.tasks.matching.loading import drawn
 from ehnn.tasks.matching.loss import permutation_loss
@@ -36,6 +36,7 @@ Scores = dict[str, dict[str, float]]
 """F1 in percent by selection rule, then by setting: a category, "mean", "mean, rotated" …"""
 RULES = ("validation", "test-best")
 EXAMPLE = "example.png"
+_LATER = ("epoch_pairs", "test_every", "amp", "tf32")
 
 
 def run(
@@ -46,11 +47,13 @@ def run(
     seed: int,
     folder: Path,
     say: Callable[[str], None] = print,
+    reserve: float = 0.0,
 ) -> dict[str, Any]:
     """Train a model with a seed; what was done before is read, and what was stopped goes on.
 
     Returns ``scores``, ``epochs``, ``iterations`` and ``best_epoch``. The folder keeps them, with the matcher
-    of the best validation epoch (`load_matcher`).
+    of the best validation epoch (`load_matcher`). Of ``setup.minutes``, which count from here, ``reserve``
+    seconds are left for judging.
     """
     path = folder / "scores.json"
     config = config_of(benchmark, model, setup)
@@ -61,14 +64,14 @@ def run(
             return told
     task = make_task(benchmark, model, ready, setup, seed)
     result = fit(
-        partial(_make, benchmark, model, ready),
+        partial(_make, benchmark, model, ready, setup.amp),
         task,
         [seed],
         config,
         directory=folder,
         device=setup.device,
         label=f"{model}, {benchmark.name}",
-        seconds=None if setup.minutes is None else 60 * setup.minutes,
+        seconds=None if setup.minutes is None else 60 * setup.minutes - reserve,
     )
     told = _judge(task, result)
     draw_example(task, ready.example, result.runs.forward, folder / EXAMPLE)
@@ -103,6 +106,7 @@ def make_task(benchmark: Benchmark, model: str, ready: Prepared, setup: Setup, s
         iterations=setup.iterations or benchmark.iterations,
         batch_size=setup.batch_size,
         workers=setup.processes,
+        test_every=setup.test_every,
         loss=LOSSES.get(model, permutation_loss),
         whole_channels=ready.channels[1],
     )
@@ -112,18 +116,27 @@ def _matcher(benchmark: Benchmark, model: str, ready: Prepared) -> nn.Module:
     return make_model(model, *ready.channels, **benchmark.recipes[model].options)
 
 
-def _make(benchmark: Benchmark, model: str, ready: Prepared) -> nn.Module:
-    return PairModel(_matcher(benchmark, model, ready), copy.deepcopy(ready.backbone))
+def _make(benchmark: Benchmark, model: str, ready: Prepared, amp: bool) -> nn.Module:
+    return PairModel(_matcher(benchmark, model, ready), copy.deepcopy(ready.backbone), amp=amp)
 
 
 def _judge(task: Matching, result: Result) -> dict[str, Any]:
-    """Test scores at the chosen epochs, and of the validated parameters on harder pairs."""
+    """Test scores at the chosen epochs, and of the validated parameters on harder pairs.
+
+    The validated parameters are judged on all test pairs, here if training did not; there is no best epoch on
+    test pairs where none was judged.
+    """
     rows = {row["epoch"]: row for row in result.history}
-    best_test = max(rows.values(), key=lambda row: row["test"][0])
-    chosen = {"validation": rows[result.best_epoch[0]], "test-best": best_test}
-    scores: Scores = {rule: _by_category(row) for rule, row in chosen.items()}
+    tested = [row for row in rows.values() if "test" in row]
+    chosen = rows[result.best_epoch[0]]
     result.runs.load(result.best)
+    known = "test" in chosen and TRACKED not in task.data.fixed
+    scores: Scores = {
+        "validation": _by_category(chosen) if known else plain_scores(task, result.runs.forward)
+    }
     scores["validation"] |= hard_scores(task, result.runs.forward)
+    if tested:
+        scores["test-best"] = _by_category(max(tested, key=lambda row: row["test"][0]))
     epochs = result.history[-1]["epoch"]
     return {
         "scores": scores,
@@ -136,6 +149,12 @@ def _judge(task: Matching, result: Result) -> dict[str, Any]:
 def _by_category(row: dict[str, Any]) -> dict[str, float]:
     found = {name.removeprefix("test/"): v[0] for name, v in row.items() if name.startswith("test/")}
     return found | {"mean": row["test"][0]}
+
+
+@torch.no_grad()
+def plain_scores(task: Matching, predict: Callable[[Any], Tensor]) -> dict[str, float]:
+    """The test scores by category, and their mean."""
+    return {category.lower(): value[0].item() for category, value in task.f1(predict).items()}
 
 
 @torch.no_grad()
@@ -170,7 +189,10 @@ def _about(benchmark: Benchmark, model: str, ready: Prepared, setup: Setup) -> d
 
 def run_folder(runs_dir: Path, benchmark: Benchmark, model: str, setup: Setup, seed: int) -> Path:
     """A folder of its own for everything that changes the outcome."""
-    asked = [setup.batch_size, setup.test_pairs, setup.valid_pairs, setup.hard_pairs]
+    asked: list[Any] = [setup.batch_size, setup.test_pairs, setup.valid_pairs, setup.hard_pairs]
+    more = {f.name: getattr(setup, f.name) for f in fields(Setup) if f.name in _LATER}
+    # What is not asked for is left out: folders from before there was such a choice stay good.
+    asked += [(name, value) for name, value in more.items() if value != getattr(Setup(), name)]
     config = config_of(benchmark, model, replace(setup, checkpoint_every=1))
     told = repr((config, benchmark.recipes[model], benchmark.valid_images, asked))
     code = hashlib.sha256(told.encode()).hexdigest()[:8]

@@ -20,8 +20,8 @@ def main(name: str, description: str | None, arguments: Sequence[str] | None = N
     told = {f.name: getattr(given, f.name) for f in fields(Setup)}
     setup = Setup(**told | {"lr_steps": None if given.lr_steps is None else tuple(given.lr_steps)})
     rows = reproduce(
-        benchmark, given.models, setup, seeds=range(given.seeds), out=given.out, runs_dir=given.runs_dir,
-        fresh=given.fresh, say=_say,
+        benchmark, given.models, setup, seeds=range(given.first_seed, given.first_seed + given.seeds),
+        out=given.out, runs_dir=given.runs_dir, fresh=given.fresh, say=_say,
     )  # fmt: skip
     print(f"{benchmark.title}\n{LEGEND}\n\n{plain_table(*table(benchmark, rows))}")
     for path in draw(benchmark, given.out):
@@ -38,7 +38,8 @@ def _parser(benchmark: Benchmark, description: str | None) -> argparse.ArgumentP
     )
     add = parser.add_argument
     add("--models", nargs="+", choices=benchmark.recipes, default=list(SHOWN), metavar="NAME")
-    add("--seeds", type=int, default=1)
+    add("--seeds", type=int, default=1, help="how many")
+    add("--first-seed", type=int, default=0)
     add("--epochs", type=int, help=f"{benchmark.epochs} unless told")
     add("--iterations", type=int, help=f"of an epoch, {benchmark.iterations} unless told")
     add("--lr", type=float, help="learning rate, the recipe's unless told")
@@ -48,10 +49,14 @@ def _parser(benchmark: Benchmark, description: str | None) -> argparse.ArgumentP
     add("--test-pairs", type=int, help=f"per category, {benchmark.test_pairs} unless told")
     add("--valid-pairs", type=int, help=f"per category, {benchmark.valid_pairs} unless told")
     add("--hard-pairs", type=int, default=100, help="turned, and with outliers; per category")
+    add("--epoch-pairs", type=int, help="test pairs per category judged while training; all unless told")
+    add("--test-every", type=int, default=1, help="epochs between two judgements of test pairs")
     add("--finetune", action="store_true", help="train the backbone too")
-    add("--minutes", type=float, help="of training, for each model; no epoch begins that would end later")
+    add("--amp", action="store_true", help="a backbone that is trained works in bfloat16")
+    add("--tf32", action="store_true", help="float32 products and convolutions on a GPU may use TF32")
+    add("--minutes", type=float, help="of training and judging a model; no epoch begins that would end later")
     add("--device", default="cpu")
-    add("--workers", type=int, help="processes that make batches; 6 beside a GPU, else 0")
+    add("--workers", type=int, help="processes that make batches; 8 beside a GPU, else 0")
     add("--data-dir", type=Path, help="holds the folder vision; EHNN_DATA unless told")
     add("--features-dir", type=Path, help="where features of the frozen backbone are kept")
     add("--out", type=Path, default=Path("results"))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ehnn.hypergraph.kept import plain_tensors
 from ehnn.ops import segment_sum
 
-from .association import Association, ascending, corner_orders
+from .association import Association, corner_orders, triangle_sides
 from .candidates import Candidates
 from .pair_batch import PairBatch
 from .spline import IMAGE
@@ -47,8 +50,7 @@ class Affinity(nn.Module):
         """``[c, 2]``: ⟨w ∘ x, y⟩ of each candidate with the weights of nodes and of edges."""
         whole = F.normalize(torch.cat([_present(batch.a.whole), _present(batch.b.whole)], 1), dim=1)
         weights = self.weights(whole).tanh().reshape(whole.shape[0], 2, 1, -1)
-        left = candidates.images(x_a, batch.a.counts, batch.a.owner).unsqueeze(1)
-        right = candidates.images(x_b, batch.b.counts, batch.b.owner).unsqueeze(1)
+        left, right = (rows.unsqueeze(1) for rows in candidates.tables(x_a, x_b))
         found = (left * weights) @ right.mT  # [pairs, 2, width, width]
         return found.movedim(1, -1).reshape(-1, 2).index_select(0, candidates.grid)
 
@@ -76,20 +78,34 @@ def angle_affinity(x_a: Tensor, x_b: Tensor, batch: PairBatch, association: Asso
     """``[6 · triangle pairs]``: affinities of the triangles laid on each other."""
     if association.triangles_a.shape[0] == 0:
         return x_a.new_zeros(0)
-    corners = corner_orders(x_a.device)
-    a = angle_cosines(x_a, ascending(batch.a.triangles)).unsqueeze(1)
-    b = angle_cosines(x_b, batch.b.triangles).index_select(1, corners.flatten()).reshape(-1, 6, 3)
-    gap = a.index_select(0, association.triangles_a) - b.index_select(0, association.triangles_b)
+    a, b = _cosines(torch.cat([x_a, x_b]), association.sides).split(
+        [batch.a.triangles.shape[1], batch.b.triangles.shape[1]]
+    )
+    b = b.index_select(1, corner_orders(x_a.device).flatten()).reshape(-1, 6, 3)
+    gap = a.unsqueeze(1).index_select(0, association.triangles_a) - b.index_select(0, association.triangles_b)
     return torch.exp(-gap.square().sum(2)).flatten()
 
 
 def angle_cosines(x: Tensor, triangles: Tensor) -> Tensor:
     """``[n, d], [3, t] → [t, 3]``: the cosine of the angle at each corner; 0 where a side has no length."""
-    first, second, third = x.index_select(0, triangles.flatten()).reshape(3, -1, x.shape[1]).unbind(0)
-    along, across, opposite = F.normalize(
-        torch.stack([second - first, third - first, third - second]), dim=2, eps=1e-6
-    ).unbind(0)
-    return torch.stack([(along * across).sum(1), -(along * opposite).sum(1), (across * opposite).sum(1)], 1)
+    return _cosines(x, triangle_sides(triangles))
+
+
+def _cosines(x: Tensor, sides: Tensor) -> Tensor:
+    """``[n, d], [2, 3t] → [t, 3]``: the same from `triangle_sides`, as products of all sides with all."""
+    start, end = sides.unbind(0)
+    unit = F.normalize(x.index_select(0, end) - x.index_select(0, start), dim=1, eps=1e-6)
+    unit = unit.reshape(-1, 3, x.shape[1])
+    places, signs = _corners(x.device)
+    return (unit @ unit.mT).flatten(1).index_select(1, places) * signs.to(x.dtype)
+
+
+@lru_cache
+def _corners(device: torch.device) -> tuple[Tensor, Tensor]:
+    """Where the sides that meet at each corner stand in ``[3, 3]``, and the sign: at the second corner one
+    of them arrives and the other one leaves."""
+    with plain_tensors():
+        return torch.tensor([1, 2, 5], device=device), torch.tensor([1.0, -1.0, 1.0], device=device)
 
 
 class GeometricAffinity(nn.Module):
@@ -111,8 +127,7 @@ class GeometricAffinity(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         candidates = association.candidates
         left, right = F.normalize(x_a, dim=1), F.normalize(x_b, dim=1)
-        a = candidates.images(left, batch.a.counts, batch.a.owner)
-        b = candidates.images(right, batch.b.counts, batch.b.owner)
+        a, b = candidates.tables(left, right)
         nodes = (a @ b.mT).flatten().index_select(0, candidates.grid)
         index = association.structure.incidence.index[: 4 * association.edge_pairs].reshape(-1, 2)
         gap = _length(batch.a.points, candidates.a[index]) - _length(batch.b.points, candidates.b[index])

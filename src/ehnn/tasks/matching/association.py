@@ -38,6 +38,8 @@ class Association:
         triangles_a, triangles_b: ``[triangle pairs]`` columns of ``batch.a.triangles`` and
             ``batch.b.triangles``; the six hyperedges from ``2 · edge_pairs + 6q`` on come from pair q, with
             the corners of b in the order of `corner_orders`.
+        sides: ``[2, 3 · triangles]``: `triangle_sides` of those of a, then b, as rows of the keypoints of a,
+            then b.
     """
 
     candidates: Candidates
@@ -45,6 +47,7 @@ class Association:
     edge_pairs: int
     triangles_a: Tensor
     triangles_b: Tensor
+    sides: Tensor
 
     @property
     def num_pairs(self) -> int:
@@ -62,6 +65,26 @@ class Association:
         counts = {2: 2 * self.edge_pairs, 3: 6 * self.triangles_a.shape[0]}
         return candidates_overlap(self.structure, counts)
 
+    @kept_property
+    def to_nodes(self) -> Pairs:
+        """Candidates × hyperedges: ``structure.incidence.transpose()``."""
+        incidence = self.structure.incidence
+        turned = incidence.transpose()
+        vars(turned)["split"], vars(turned)["t_split"] = incidence.t_split, incidence.split
+        return turned
+
+    def prepare(self) -> Association:
+        """This with everything made that a network asks for, so that on a GPU nothing has to be counted."""
+        candidates, pairs = self.candidates, [self.structure.incidence, self.to_nodes]
+        _ = candidates.grid, candidates.square, self.structure.orders
+        if len(candidates):
+            o = self.overlap
+            pairs += [o.local, o.source_orders.pairs, o.target_orders.pairs, o.sizes_and_pool.pairs]
+            pairs += [p for p in (o.pool, o.spread) if p is not None]
+            _ = o.local.inverse_lengths, o.everything.inverse_lengths
+        _ = [(p.split, p.t_split) for p in pairs]
+        return self
+
     def to(self, device: torch.device | str) -> Association:
         return Association(
             self.candidates.to(device),
@@ -69,6 +92,7 @@ class Association:
             self.edge_pairs,
             self.triangles_a.to(device),
             self.triangles_b.to(device),
+            self.sides.to(device),
         )
 
 
@@ -105,7 +129,8 @@ def associate(
         edge_batch=torch.cat([two_batch, three_batch]),
         num_members=candidates.num_pairs,
     )
-    return Association(candidates, structure, edge_pairs, triangles_a, triangles_b)
+    sides = _sides(batch) if triangle_pairs else triangles_a.new_zeros(2, 0)
+    return Association(candidates, structure, edge_pairs, triangles_a, triangles_b, sides)
 
 
 def _twos(batch: PairBatch, candidates: Candidates, total: int) -> tuple[Tensor, Tensor]:
@@ -136,6 +161,19 @@ def _matched(a: Side, b: Side, left: Tensor, right: Tensor, total: int) -> tuple
     owner = a.owner[left[0]]
     i, j, _ = products(owner, b.per_pair(right), total)
     return i, j, owner[i]
+
+
+def _sides(batch: PairBatch) -> Tensor:
+    """Of all triangles of a, with their corners as in the hyperedges, and of b."""
+    corners = [ascending(batch.a.triangles), batch.b.triangles + batch.a.points.shape[0]]
+    return triangle_sides(torch.cat(corners, 1))
+
+
+def triangle_sides(triangles: Tensor) -> Tensor:
+    """``[3, t] → [2, 3t]``: from the first corner to the second and to the third, from the second to it."""
+    first, second, third = triangles.unbind(0)
+    ends = [torch.stack(rows, 1) for rows in ((first, first, second), (second, third, third))]
+    return torch.stack(ends).flatten(1)
 
 
 def ascending(rows: Tensor) -> Tensor:

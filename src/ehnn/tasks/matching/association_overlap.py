@@ -7,7 +7,9 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, Pairs
 from ehnn.hypergraph.pairs import arange_like, repeat
-from ehnn.overlap import Orders, Overlap
+from ehnn.overlap import Orders, Overlap, Slots
+
+from .order_codes import codes_of
 
 
 def candidates_overlap(h: Hypergraph, counts: dict[int, int]) -> Overlap:
@@ -20,21 +22,22 @@ def candidates_overlap(h: Hypergraph, counts: dict[int, int]) -> Overlap:
     nodes, ends = torch.arange(n, device=h.device), torch.arange(n + 1, device=h.device)
     sources = torch.cat([h.node_batch, h.edge_batch])
     spread = Pairs(n, members, ends, h.node_batch, _pointer(h.node_batch, members), nodes, nodes)
+    ones, orders = _ones(ends), _by_order({1: n, **counts}, h.device)
     overlap = Overlap(
         _meetings(h.incidence, nodes, ends),
-        Orders.constant(1, n, h.device),
+        ones,
         None,
         None if members == 1 else _grouped(sources, members),
         None if members == 1 else spread,
-        _by_order({1: n, **counts}, h.device),
-        Orders.constant(1, n, h.device),
+        orders,
+        ones,
         sources,
         h.node_batch,
         members,
     )
-    vars(overlap)["sizes_and_pool"] = _ones_then_zeros(
-        n, members, h.device
-    )  # a kept view, as if asked for before
+    # Kept views, as if asked for before.
+    vars(overlap)["sizes_and_pool"] = _ones_then_zeros(n, members, h.device)
+    vars(overlap)["slots"] = Slots(overlap.local, _ones(orders.pairs.ptr), None)
     return overlap
 
 
@@ -74,6 +77,13 @@ def _pointer(ascending: Tensor, size: int) -> Tensor:
     return torch.searchsorted(ascending, torch.arange(size + 1, device=ascending.device))
 
 
+def _ones(ends: Tensor) -> Orders:
+    """Order 1 for each of the rows that ``ends``, 0 to their number, counts; there is at least one."""
+    rows = ends.shape[0] - 1
+    pairs = Pairs(rows, 1, ends, torch.zeros_like(ends[1:]), ends[::rows], ends[:-1], ends[:-1])
+    return Orders(ends[1:2], pairs, codes_of((1,), ends.device))
+
+
 def _by_order(counts: dict[int, int], device: torch.device) -> Orders:
     """Orders of rows that are sorted by order."""
     there = {order: count for order, count in counts.items() if count}
@@ -82,7 +92,8 @@ def _by_order(counts: dict[int, int], device: torch.device) -> Orders:
     ptr = torch.nn.functional.pad(lengths[1].cumsum(0), (1, 0))
     ends = torch.arange(total + 1, device=device)
     index = repeat(lengths[1], total)
-    return Orders(lengths[0], Pairs(total, len(there), ends, index, ptr, ends[:-1], ends[:-1]))
+    pairs = Pairs(total, len(there), ends, index, ptr, ends[:-1], ends[:-1])
+    return Orders(lengths[0], pairs, codes_of(tuple(there), device))
 
 
 def _ones_then_zeros(ones: int, zeros: int, device: torch.device) -> Orders:
@@ -90,4 +101,5 @@ def _ones_then_zeros(ones: int, zeros: int, device: torch.device) -> Orders:
     index = (rows[:-1] < ones).long()
     order = (rows[:-1] + ones) % (ones + zeros)  # the zeros, then the ones
     ptr = torch.stack([rows[0], rows[zeros], rows[-1]])
-    return Orders(rows[:2], Pairs(ones + zeros, 2, rows, index, ptr, order, order))
+    pairs = Pairs(ones + zeros, 2, rows, index, ptr, order, order)
+    return Orders(rows[:2], pairs, codes_of((0, 1), device))

@@ -25,6 +25,7 @@ class Candidates:
         pair: ``[c]`` the image pair of each.
         first: ``[a.n]``; keypoints i of a and j of b (of one pair) are candidate ``first[i] + j``.
         counts_a, counts_b, start_a, start_b: ``[pairs]`` keypoints, and the first row, of each image.
+        rows_a, rows_b: ``[a.n]``, ``[b.n]`` the place of each keypoint in ``[pairs, width]``, flattened.
         width: the most keypoints that an image has.
     """
 
@@ -36,6 +37,8 @@ class Candidates:
     counts_b: Tensor
     start_a: Tensor
     start_b: Tensor
+    rows_a: Tensor
+    rows_b: Tensor
     width: int
 
     def __len__(self) -> int:
@@ -89,7 +92,13 @@ class Candidates:
 
     def images(self, x: Tensor, counts: Tensor, owner: Tensor) -> Tensor:
         """``[n, d] → [pairs, width, d]``: rows of one side, image after image, padded with zeros."""
-        place = arange_like(owner) + (self.width * arange_like(counts) - starts(counts))[owner]
+        return self._padded(x, _rows(counts, owner, self.width))
+
+    def tables(self, x_a: Tensor, x_b: Tensor) -> tuple[Tensor, Tensor]:
+        """`images` of both sides."""
+        return self._padded(x_a, self.rows_a), self._padded(x_b, self.rows_b)
+
+    def _padded(self, x: Tensor, place: Tensor) -> Tensor:
         empty = x.new_zeros(self.num_pairs * self.width, x.shape[1])
         return empty.index_copy(0, place, x).reshape(self.num_pairs, self.width, x.shape[1])
 
@@ -99,9 +108,16 @@ def candidates_of(batch: PairBatch) -> Candidates:
     counts_a, counts_b, owner = batch.a.counts, batch.b.counts, batch.a.owner
     sizes = batch.sizes
     a, b, first = products(owner, counts_b, sizes.candidates)
+    rows_a, rows_b = (_rows(side.counts, side.owner, sizes.width) for side in (batch.a, batch.b))
     return Candidates(
-        a, b, owner[a], first, counts_a, counts_b, starts(counts_a), starts(counts_b), sizes.width
-    )
+        a, b, owner[a], first, counts_a, counts_b, starts(counts_a), starts(counts_b), rows_a, rows_b,
+        sizes.width,
+    )  # fmt: skip
+
+
+def _rows(counts: Tensor, owner: Tensor, width: int) -> Tensor:
+    """``[n]``: the place of the rows of one side in ``[pairs, width]``, flattened."""
+    return arange_like(owner) + (width * arange_like(counts) - starts(counts))[owner]
 
 
 def products(owner: Tensor, counts: Tensor, total: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 import torch
@@ -19,6 +20,8 @@ SCALES = (0.5, 2.0)
 HARDER = ("rotated", "2 outliers")
 """Turned: the second image's keypoints, by any angle and a factor in `SCALES`, features kept. Outliers: on
 both images, with features read where they lie."""
+TRACKED = "tracked"
+"""Test pairs that are judged while training, where these are not all of them."""
 _OUTLIERS = 2
 _SEEDS = {"test": 0, "valid": 1, "rotated": 2, "2 outliers": 3}
 
@@ -46,6 +49,17 @@ def _pairs_of(keypoint_set: KeypointSet, split: str, count: int) -> list[Pair]:
         if keypoint_set.items(category, split):
             pairs += fixed_pairs(keypoint_set, category, count, _SEEDS[split], split)
     return pairs
+
+
+def first_of_each(pairs: Iterable[Pair], count: int) -> list[Pair]:
+    """The first ``count`` pairs of every category."""
+    seen: Counter[str] = Counter()
+    found = []
+    for pair in pairs:
+        seen[pair.category] += 1
+        if seen[pair.category] <= count:
+            found.append(pair)
+    return found
 
 
 def harder(pairs: Sequence[Pair], kind: str) -> list[Pair]:

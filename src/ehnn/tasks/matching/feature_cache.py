@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -84,24 +85,22 @@ class FeatureStore:
         self._look()
         images = _by_image(k for k in map(_all, items) if k.content not in self._files)
         self.backbone.to(device)
-        with _bar(len(images), progress) as advance:
+        with _bar(len(images), progress) as advance, ThreadPoolExecutor() as pool:
             for start in range(0, len(images), _CHUNK):
                 chunk = images[start : start + _CHUNK]
                 found: dict[str, tuple[Tensor, Tensor]] = {}
                 for first in range(0, len(chunk), batch_size):
                     part = chunk[first : first + batch_size]
-                    found |= self._see(part, device)
+                    pixels = torch.stack(list(pool.map(_pixels, part)))  # decoding frees Python's lock
+                    found |= self._see(part, pixels.to(device))
                     advance(len(part))
                 self._write(found)
         return len(images)
 
     @torch.no_grad()
-    def _see(
-        self, images: Sequence[list[Keypoints]], device: torch.device | str
-    ) -> dict[str, tuple[Tensor, Tensor]]:
-        pixels = torch.stack([sets[0].read_image() for sets in images]).to(device)
-        points = torch.cat([k.points for sets in images for k in sets]).to(device)
-        counts = torch.tensor([sum(map(len, sets)) for sets in images], device=device)
+    def _see(self, images: Sequence[list[Keypoints]], pixels: Tensor) -> dict[str, tuple[Tensor, Tensor]]:
+        points = torch.cat([k.points for sets in images for k in sets]).to(pixels.device)
+        counts = torch.tensor([sum(map(len, sets)) for sets in images], device=pixels.device)
         features, whole = see(self.backbone, pixels, points, counts)
         sets = [(k, i) for i, group in enumerate(images) for k in group]
         rows = features.to("cpu", self.dtype).split([len(k) for k, _ in sets])
@@ -133,6 +132,10 @@ def weights_hash(model: nn.Module) -> str:
         digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
         digest.update(tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy())
     return digest.hexdigest()
+
+
+def _pixels(sets: Sequence[Keypoints]) -> Tensor:
+    return sets[0].read_image()
 
 
 def _all(keypoints: Keypoints) -> Keypoints:

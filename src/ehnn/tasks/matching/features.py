@@ -33,22 +33,29 @@ def read_at(maps: Sequence[Tensor], points: Tensor, counts: Tensor) -> Tensor:
         )
     images = torch.arange(counts.shape[0], device=points.device)
     owner = images.repeat_interleave(counts, output_size=points.shape[0])
-    return torch.cat([_read(F.normalize(m, dim=1), points, owner) for m in maps], 1)
+    return torch.cat([_read(m, points, owner) for m in maps], 1)
 
 
 def _read(values: Tensor, points: Tensor, owner: Tensor) -> Tensor:
+    """Only the four cells around each point are scaled, not the map."""
     h, w = values.shape[2:]
     rows = values.permute(0, 2, 3, 1).reshape(-1, values.shape[1])
-    last = torch.tensor([w - 1, h - 1], device=points.device)
-    place = torch.minimum((points * ((last + 1) / SIZE) - 0.5).clamp(min=0), last)
-    low = torch.minimum(place.floor().long(), (last - 1).clamp(min=0))
-    share = (place - low).to(values.dtype)
-    high = torch.minimum(low + 1, last)
-    found = values.new_zeros(points.shape[0], values.shape[1])
-    for x, share_x in ((low[:, 0], 1 - share[:, 0]), (high[:, 0], share[:, 0])):
-        for y, share_y in ((low[:, 1], 1 - share[:, 1]), (high[:, 1], share[:, 1])):
-            found = found + rows[(owner * h + y) * w + x] * (share_x * share_y)[:, None]
-    return found
+    x, share_x = _cells(points[:, 0], w)
+    y, share_y = _cells(points[:, 1], h)
+    place = (owner.unsqueeze(1) * h + y).unsqueeze(2) * w + x.unsqueeze(1)  # [n, two of y, two of x]
+    share = (share_y.unsqueeze(2) * share_x.unsqueeze(1)).reshape(-1, 4, 1)
+    found = rows.index_select(0, place.flatten()).reshape(-1, 4, rows.shape[1])
+    found = found.float() if found.dtype in (torch.float16, torch.bfloat16) else found
+    return (F.normalize(found, dim=2) * share.to(found.dtype)).sum(1)
+
+
+def _cells(position: Tensor, size: int) -> tuple[Tensor, Tensor]:
+    """``[n] → [n, 2]``: the two cells beside each pixel position on an axis of ``size``, and their shares."""
+    place = (position * (size / SIZE) - 0.5).clamp(0, size - 1)
+    low = place.floor().clamp(max=max(size - 2, 0))
+    part = place - low
+    low = low.long()
+    return torch.stack([low, (low + 1).clamp(max=size - 1)], 1), torch.stack([1 - part, part], 1)
 
 
 def see(backbone: nn.Module, images: Tensor, points: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:

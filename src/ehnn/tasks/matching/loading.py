@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from .association import Association, associate
 from .collate import collate
 from .gallery import Gallery, Places
-from .pair_batch import PairBatch, Side, Sizes
+from .packing import Packed, pack, unpack
+from .pair_batch import PairBatch, Side
 from .pairs import Pair, PairSampler
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Drawn:
-    """A batch without features, and where these are in a gallery."""
+    """A batch without features, where these are in a gallery, and perhaps its association hypergraph."""
 
     batch: PairBatch
     rows: tuple[Tensor, Tensor]
     images: tuple[Tensor, Tensor]
+    association: Association | None = None
 
     def show(self, gallery: Gallery) -> PairBatch:
         """The batch on the gallery's device, with features or images."""
@@ -32,70 +35,77 @@ class Drawn:
             (a.to(device, non_blocking=True), b.to(device, non_blocking=True))
             for a, b in (self.rows, self.images)
         )
-        return gallery.show(self.batch.to(device), (rows_a, rows_b), (images_a, images_b))
+        batch = self.batch if self.batch.target.device == device else self.batch.to(device)
+        return gallery.show(batch, (rows_a, rows_b), (images_a, images_b))
 
 
-def drawn(pairs: Sequence[Pair], places: Places) -> Drawn:
-    """A batch of pairs, on the CPU."""
+def drawn(pairs: Sequence[Pair], places: Places, orders: Collection[int] | None = None) -> Drawn:
+    """A batch of pairs, on the CPU; with ``orders`` its association hypergraph too, and all of its views."""
     a, b = [pair.a for pair in pairs], [pair.b for pair in pairs]
-    batch = collate(pairs).to("cpu")  # which notes its sizes
-    return Drawn(batch, (places.rows(a), places.rows(b)), (places.images(a), places.images(b)))
+    found = collate(pairs)
+    batch = replace(found, a=_with_owner(found.a), b=_with_owner(found.b))
+    batch = replace(batch, known_sizes=batch.sizes)
+    association = None if orders is None else associate(batch, orders).prepare()
+    where = (places.rows(a), places.rows(b)), (places.images(a), places.images(b))
+    return Drawn(batch, *where, association)
+
+
+def _with_owner(side: Side) -> Side:
+    return replace(side, known_owner=side.owner)
 
 
 def drawn_in_batches(pairs: Sequence[Pair], places: Places, size: int, workers: int = 0) -> list[Drawn]:
     """Pairs in batches of ``size``, in their order."""
     parts = [pairs[i : i + size] for i in range(0, len(pairs), size)]
-    lists = _Lists(parts, places)
-    loader: DataLoader[Any] = DataLoader(
-        lists,
-        batch_size=None,
-        num_workers=workers,
-        collate_fn=_same,
-        multiprocessing_context="fork" if workers else None,
-    )
-    return list(map(from_arrays, loader))
+    return list(map(unpack, _loader(_Lists(parts, places), range(len(parts)), workers)))
 
 
-class _Lists(Dataset[Any]):
+class _Lists(Dataset[Packed]):
     def __init__(self, parts: Sequence[Sequence[Pair]], places: Places) -> None:
         self.parts, self.places = parts, places
 
-    def __len__(self) -> int:
-        return len(self.parts)
-
-    def __getitem__(self, number: int) -> Any:
-        return to_arrays(drawn(self.parts[number], self.places))
+    def __getitem__(self, number: int) -> Packed:
+        return pack(drawn(self.parts[number], self.places))
 
 
-class Batches(Dataset[Any]):
-    """Batch number ``step`` of a sampler, as arrays: these cross from process to process fastest."""
+class Batches(Dataset[Packed]):
+    """Batch number ``step`` of a sampler, packed, with the association hypergraph of ``orders``."""
 
-    def __init__(self, sampler: PairSampler, size: int, places: Places) -> None:
-        self.sampler, self.size, self.places = sampler, size, places
+    def __init__(
+        self, sampler: PairSampler, size: int, places: Places, orders: Collection[int] | None = None
+    ) -> None:
+        self.sampler, self.size, self.places, self.orders = sampler, size, places, orders
 
-    def __getitem__(self, step: int) -> Any:
-        return to_arrays(drawn(self.sampler.batch_of_pairs(step, self.size), self.places))
+    def __getitem__(self, step: int) -> Packed:
+        return pack(drawn(self.sampler.batch_of_pairs(step, self.size), self.places, self.orders))
 
 
 class Loader:
-    """Batches by step, made ahead by ``workers`` processes (0: made when they are asked for)."""
+    """Batches by step on a device, made ahead by ``workers`` processes (0: made when they are asked for)."""
 
-    def __init__(self, batches: Batches, workers: int) -> None:
+    def __init__(self, batches: Batches, workers: int, device: torch.device | str = "cpu") -> None:
         self._steps = _Steps()
-        more: dict[str, Any] = {"persistent_workers": True, "prefetch_factor": 8} if workers else {}
-        self._loader: DataLoader[Any] = DataLoader(
-            batches,
-            batch_size=None,
-            sampler=self._steps,
-            num_workers=workers,
-            collate_fn=_same,
-            multiprocessing_context="fork" if workers else None,
-            **more,
-        )
+        self._unpack = partial(unpack, device=device)
+        pinned = torch.device(device).type == "cuda"
+        self._loader = _loader(batches, self._steps, workers, pinned)
 
     def __call__(self, steps: Iterable[int]) -> Iterator[Drawn]:
         self._steps.steps = list(steps)
-        return map(from_arrays, self._loader)
+        return map(self._unpack, self._loader)
+
+
+def _loader(batches: Dataset[Packed], steps: Any, workers: int, pinned: bool = False) -> DataLoader[Any]:
+    more: dict[str, Any] = {"persistent_workers": True, "prefetch_factor": 8} if workers else {}
+    return DataLoader(
+        batches,
+        batch_size=None,
+        sampler=steps,
+        num_workers=workers,
+        pin_memory=pinned,
+        collate_fn=_same,
+        multiprocessing_context="fork" if workers else None,
+        **more,
+    )
 
 
 class _Steps(Sampler[int]):
@@ -111,25 +121,3 @@ class _Steps(Sampler[int]):
 
 def _same(value: Any) -> Any:
     return value
-
-
-_SIDE = ("points", "counts", "edges", "triangles")
-
-
-def to_arrays(drawn: Drawn) -> tuple[list[np.ndarray], tuple[str, ...], tuple[int, ...]]:
-    """Arrays, categories and sizes."""
-    batch, sizes = drawn.batch, drawn.batch.sizes
-    tensors = [getattr(side, name) for side in (batch.a, batch.b) for name in _SIDE]
-    tensors += [batch.target, *drawn.rows, *drawn.images]
-    numbers = tuple(getattr(sizes, f.name) for f in fields(sizes))
-    return [t.numpy() for t in tensors], batch.categories, numbers
-
-
-def from_arrays(told: tuple[list[np.ndarray], tuple[str, ...], tuple[int, ...]]) -> Drawn:
-    """Inverse of `to_arrays`."""
-    arrays, categories, sizes = told
-    tensors = [torch.from_numpy(array) for array in arrays]
-    a, b = Side(*tensors[:4]), Side(*tensors[4:8])
-    target, rows_a, rows_b, images_a, images_b = tensors[8:]
-    batch = PairBatch(a, b, target, categories, Sizes(*sizes))
-    return Drawn(batch, (rows_a, rows_b), (images_a, images_b))

@@ -22,6 +22,7 @@ class Side:
         features: ``[n, channels]``, what the backbone sees at each keypoint; None before it has looked.
         whole: ``[pairs, channels]``, the global feature of each image; None likewise.
         images: ``[pairs, 3, 256, 256]`` uint8, where a backbone is trained along; None with frozen features.
+        known_owner: what `owner` found before; None if it was not asked.
     """
 
     points: Tensor
@@ -31,10 +32,13 @@ class Side:
     features: Tensor | None = None
     whole: Tensor | None = None
     images: Tensor | None = None
+    known_owner: Tensor | None = None
 
     @property
     def owner(self) -> Tensor:
         """``[n]``: the pair that each keypoint belongs to."""
+        if self.known_owner is not None:
+            return self.known_owner
         pairs = torch.arange(self.counts.shape[0], device=self.counts.device)
         return pairs.repeat_interleave(self.counts, output_size=self.points.shape[0])
 

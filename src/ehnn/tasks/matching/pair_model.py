@@ -32,15 +32,20 @@ class Look:
 class PairModel(nn.Module):
     """A matcher on features of a frozen backbone, or on images with a backbone that is trained along.
 
-    The images of both sides pass the backbone as one batch; on a GPU in bfloat16.
+    The images of both sides pass the backbone as one batch.
+
+    Args:
+        matcher: on features.
+        backbone: such as `load_vgg16`, or None.
+        amp: the backbone works in bfloat16; the matcher never does.
 
     Shapes: a `Prepared` → ``[c]``, see `Matcher`. A `Look` → features ``[n, channels]`` and global features
     ``[B, channels]``, one after the other in a single vector (`split_look`).
     """
 
-    def __init__(self, matcher: nn.Module, backbone: nn.Module | None = None) -> None:
+    def __init__(self, matcher: nn.Module, backbone: nn.Module | None = None, *, amp: bool = False) -> None:
         super().__init__()
-        self.matcher, self.backbone = matcher, backbone
+        self.matcher, self.backbone, self.amp = matcher, backbone, amp
 
     def forward(self, ready: Prepared | Look, x: None = None) -> Tensor:
         if isinstance(ready, Look):
@@ -54,9 +59,9 @@ class PairModel(nn.Module):
         """Features of the points and of the images."""
         if self.backbone is None:
             raise ValueError("the model has no backbone: give it features, not images")
-        with torch.autocast(at.images.device.type, torch.bfloat16, enabled=at.images.is_cuda):
+        with torch.autocast(at.images.device.type, torch.bfloat16, enabled=self.amp):
             *maps, whole = self.backbone(at.images)
-        return read_at([m.float() for m in maps], at.points, at.counts), whole.float()
+        return read_at(maps, at.points, at.counts), whole.float()
 
     def _looked_at(self, batch: PairBatch, images_a: Tensor, images_b: Tensor) -> PairBatch:
         """The batch with features."""

@@ -98,11 +98,15 @@ class PairSampler:
         found = [self.keypoint_set.items(name, self.split) for name in names]
         return [items for items in found if items]
 
+    @cached_property
+    def _usable(self) -> list[list[Keypoints]]:
+        return [usable(items) for items in self._items]
+
     def batch_of_pairs(self, step: int, size: int) -> list[Pair]:
         """``size`` pairs, the same for the same seed and step."""
         generator = seeded(self.seed, step)
         chosen = torch.randint(len(self._items), (size,), generator=generator).tolist()
-        return [draw_pair(self._items[c], generator, self.mode) for c in chosen]
+        return [draw_pair(self._usable[c], generator, self.mode) for c in chosen]
 
 
 def test_pairs(keypoint_set: KeypointSet, category: str, count: int, seed: int) -> list[Pair]:
@@ -120,24 +124,37 @@ def fixed_pairs(
 ) -> list[Pair]:
     """The same for any split, such as one held out for validation."""
     number = keypoint_set.categories.index(category) if category in keypoint_set.categories else 0
-    items = keypoint_set.items(category, split)
+    items = usable(keypoint_set.items(category, split))
     generator = seeded(seed, number, 1)
     return [draw_pair(items, generator, mode) for _ in range(count)]
 
 
+def usable(items: Sequence[Keypoints]) -> list[Keypoints]:
+    """Those that can be in a pair; an error if there are not two."""
+    found = [k for k in items if len(k) >= FEWEST]
+    if len(found) < 2:
+        raise _no_pair(items)
+    return found
+
+
 def draw_pair(items: Sequence[Keypoints], generator: torch.Generator, mode: Mode = "intersection") -> Pair:
-    """Two different images with at least three common keypoints, uniformly among such ordered pairs."""
-    usable = [k for k in items if len(k) >= FEWEST]
-    for _ in range(_TRIES if len(usable) > 1 else 0):
-        i = int(torch.randint(len(usable), (), generator=generator))
-        j = int(torch.randint(len(usable) - 1, (), generator=generator))
-        a, b = usable[i], usable[j + (j >= i)]
+    """Two different of some `usable` images with at least three common keypoints, uniformly among such
+    ordered pairs."""
+    for _ in range(_TRIES):
+        i = int(torch.randint(len(items), (), generator=generator))
+        j = int(torch.randint(len(items) - 1, (), generator=generator))
+        a, b = items[i], items[j + (j >= i)]
         if len(set(a.names) & set(b.names)) >= FEWEST:
             return make_pair(a, b, mode, generator)
+    raise _no_pair(items)
+
+
+def _no_pair(items: Sequence[Keypoints]) -> ValueError:
     told = f"of {items[0].category!r} " if items else ""
-    raise ValueError(
+    have = sum(len(k) >= FEWEST for k in items)
+    return ValueError(
         f"{len(items)} images {told}hold no pair with {FEWEST} keypoints in common "
-        f"({len(usable)} of them have that many at all)"
+        f"({have} of them have that many at all)"
     )
 
 

@@ -11,13 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNTransformer
 from ehnn.nn.layer import Layer
 
 from .association import Association
 from .models import MATCHERS, Matcher, make_matcher
-from .models.channel import SinkhornChannel
+from .models.registered import Registered, normalised
 from .pair_batch import PairBatch, Side
 
 FREQUENCIES = (0.125, 0.25, 0.5)
@@ -63,56 +62,16 @@ class Positional(nn.Module):
 
 def positional_channels(side: Side) -> Tensor:
     """``[n, CHANNELS]``."""
-    owner, count = side.owner, side.counts.clamp(min=1).to(side.points.dtype).unsqueeze(1)
-
-    def mean(rows: Tensor) -> Tensor:
-        total = rows.new_zeros(side.counts.shape[0], rows.shape[1]).index_add(0, owner, rows)
-        return (total / count).index_select(0, owner)
-
-    centred = side.points - mean(side.points)
-    spread = mean(centred.square().sum(1, keepdim=True)).clamp(min=1e-12).sqrt()
-    u = centred / spread
+    u = normalised(side)
     waves = [2 * math.pi * f * u for f in FREQUENCIES]
     return torch.cat([u, *(w.sin() for w in waves), *(w.cos() for w in waves)], 1)
 
 
-class Direct(nn.Module):
-    """`Equivariant`, with the candidate's own affinity beside what the layer makes of it.
-
-    A candidate is one of its own sources, among a hundred or so hyperedges: in their mean it hardly counts.
-
-    Shapes: a hypergraph with affinities → ``[c, 2 · width + 1]``.
-    """
-
-    orders = (2, 3)
-
-    def __init__(self, layer: Callable[[int, int], Layer], width: int = 32) -> None:
-        super().__init__()
-        self.lift = nn.Linear(2, width)
-        self.layer = layer(width, width)
-        self.channel = SinkhornChannel(2 * width)
-        self.width = 2 * width + 1
-
-    def forward(self, h: Hypergraph, association: Association) -> Tensor:
-        x = self.lift(h.features("all"))
-        y = torch.cat([self.layer(x, association.overlap), x[: h.num_nodes]], 1)
-        return self.channel(y, association.candidates)
-
-
-def _mlp(width: int = 32) -> Direct:
-    """Sums that keep counts, without LayerNorm, as in the other rows with +."""
-    return Direct(partial(EHNNMLP, aggregation="sum", scale=1 / 32, norm=False), width)
-
-
-def _transformer(width: int = 32, heads: int = 4) -> Direct:
-    return Direct(partial(EHNNTransformer, heads=heads), width)
-
-
-MIDDLES: dict[str, Callable[..., Any]] = {"ehnn-mlp": _mlp, "ehnn-transformer": _transformer}
+LAYERS: dict[str, Callable[..., Layer]] = {"ehnn-mlp": EHNNMLP, "ehnn-transformer": EHNNTransformer}
 
 
 def make_model(name: str, channels: int = 1024, whole_channels: int = 512, **options: Any) -> nn.Module:
-    """`make_matcher`, and for a name that ends in + a matcher with places (and a `Direct` middle for EHNN).
+    """`make_matcher`, and for a name that ends in + a matcher with places (`Registered` for EHNN).
 
     >>> make_model("ehnn-mlp+", 8, 4, refine=0).matcher.channels == 8 + CHANNELS
     True
@@ -120,9 +79,9 @@ def make_model(name: str, channels: int = 1024, whole_channels: int = 512, **opt
     base, more = name.removesuffix("+"), channels + CHANNELS
     if name == base or base not in MATCHERS:
         return make_matcher(name, channels, whole_channels, **options)
-    if base in MIDDLES:
-        refine = options.pop("refine", 2)
-        return Positional(Matcher(MIDDLES[base](**options), more, whole_channels, refine=refine))
+    if base in LAYERS:
+        own = {key: options.pop(key) for key in ("refine", "refine_width", "width") if key in options}
+        return Positional(Registered(partial(LAYERS[base], **options), more, whole_channels, **own))
     matcher = make_matcher(base, more, whole_channels, **options)
     if not isinstance(matcher, Matcher):
         raise ValueError(f"{base!r} has no variant with places: it makes no association hypergraph")

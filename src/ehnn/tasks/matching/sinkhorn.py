@@ -5,9 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ehnn.ops.backend import apply, backend_of
+
 from .candidates import Candidates
 
 ITERATIONS, TEMPERATURE = 20, 0.05
+WIDEST = 64
+"""Keypoints of an image up to which its matrix fits into the registers of a program on a GPU."""
 
 
 def sinkhorn(
@@ -26,7 +30,7 @@ def sinkhorn(
 
     All pairs are one tensor ``[pairs, width, width]``. Outside the square of a pair it holds a
     permutation (0 on the diagonal, −∞ elsewhere) that no iteration changes: a step is one
-    ``log_softmax`` kernel, without masks, and its gradient is another.
+    ``log_softmax`` kernel, without masks, and its gradient is another. On a GPU all steps are one kernel.
     """
     if scores.shape != (len(candidates),):
         raise ValueError(f"scores must be one per candidate ({len(candidates)}), got {list(scores.shape)}")
@@ -36,6 +40,15 @@ def sinkhorn(
     scores = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
     log_p = frame.to(scores.dtype).scatter(0, place, scores / temperature)
     log_p = log_p.reshape(candidates.num_pairs, candidates.width, candidates.width)
+    return _normalised(log_p, iterations).flatten().gather(0, place)
+
+
+def _normalised(log_p: Tensor, iterations: int) -> Tensor:
+    """``[pairs, width, width]``: rows and columns in turn."""
+    if backend_of(log_p) == "triton" and log_p.shape[1] <= WIDEST:
+        from .triton_sinkhorn import TritonSinkhorn
+
+        return apply(TritonSinkhorn, log_p, iterations)[0]
     for step in range(iterations):
         log_p = log_p.log_softmax(2 - step % 2)
-    return log_p.flatten().gather(0, place)
+    return log_p

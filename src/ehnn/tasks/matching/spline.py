@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+from ehnn.hypergraph.kept import plain_tensors
 
 from .pair_batch import Side
 
@@ -43,7 +46,7 @@ def spline_graph(a: Side, b: Side, kernel: int = KERNEL) -> SplineGraph:
     edges = torch.cat([a.edges, b.edges + a.points.shape[0]], 1)
     source, target = torch.cat([edges, edges.flip(0)], 1)
     corners, weights = spline_basis((points[source] - points[target]) / (2 * IMAGE) + 0.5, kernel)
-    if corners.device.type != "cpu":  # to ask which occur would wait for the device
+    if on_gpu(corners):  # to ask which occur would wait for the device
         return SplineGraph(source, target, corners, weights, None)
     used, corners = torch.unique(corners, return_inverse=True)
     return SplineGraph(source, target, corners, weights, tuple(used.tolist()))
@@ -59,8 +62,19 @@ def spline_basis(directions: Tensor, kernel: int) -> tuple[Tensor, Tensor]:
     part = position - low
     x, y = low.long().unbind(1)
     share = torch.stack([1 - part, part], 1)  # [e, low or high, x or y]
-    corners = (x + kernel * y).unsqueeze(1) + torch.tensor([[0, 1, kernel, kernel + 1]], device=x.device)
+    corners = (x + kernel * y).unsqueeze(1) + _around(kernel, x.device)
     return corners, (share[:, None, :, 0] * share[:, :, None, 1]).flatten(1)
+
+
+def on_gpu(t: Tensor) -> bool:
+    return t.device.type != "cpu"
+
+
+@lru_cache
+def _around(kernel: int, device: torch.device) -> Tensor:
+    """``[4]``: from a control point to those of its cell; kept, since a copy from the host is waited for."""
+    with plain_tensors():
+        return torch.tensor([0, 1, kernel, kernel + 1], device=device)
 
 
 class SplineConv(nn.Module):
@@ -86,8 +100,7 @@ class SplineConv(nn.Module):
         if graph.source.shape[0] == 0:
             return self.root(x)
         rows = graph.corners * x.shape[0] + graph.source.unsqueeze(1)
-        shares = graph.weights.to(x.dtype)
-        messages = F.embedding_bag(rows, self._table(x, graph), per_sample_weights=shares, mode="sum")
+        messages = _weighted(self._table(x, graph), rows, graph.weights.to(x.dtype))
         zeros = messages.new_zeros(x.shape[0], messages.shape[1])
         index = graph.target.unsqueeze(1).expand_as(messages)
         return zeros.scatter_reduce(0, index, messages, "amax", include_self=False) + self.root(x)
@@ -99,6 +112,15 @@ class SplineConv(nn.Module):
         # Unbound: selecting the matrices would copy them and make a full gradient for each.
         matrices = self.weight.unbind(0)
         return torch.cat([x @ matrices[c] for c in graph.used])
+
+
+def _weighted(table: Tensor, rows: Tensor, shares: Tensor) -> Tensor:
+    """``[r, d], [e, 4], [e, 4] → [e, d]``: sums of four rows each."""
+    if not on_gpu(table):
+        return F.embedding_bag(rows, table, per_sample_weights=shares, mode="sum")
+    # The gradient of a bag would be sorted by row first, in a dozen kernels.
+    found = table.index_select(0, rows.flatten()).reshape(*rows.shape, -1)
+    return (found * shares.unsqueeze(2)).sum(1)
 
 
 class Refine(nn.Module):

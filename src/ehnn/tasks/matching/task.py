@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .association import ORDERS, associate
 from .candidates import Candidates
-from .evaluation import f1_by_category
+from .evaluation import TRACKED, f1_by_category
 from .gallery import Gallery, distinct
 from .keypoints import Keypoints, KeypointSet
 from .loading import Batches, Drawn, Loader, drawn_in_batches
@@ -66,6 +66,7 @@ class Matching:
         seed: of the training pairs.
         iterations, batch_size: batches of an epoch, pairs of a batch.
         workers: processes that make batches ahead of the model.
+        test_every: epochs between two judgements of test pairs; between them there is no ``test``.
         loss: of the logarithm of doubly stochastic matrices.
         whole_channels: of global features, where the gallery holds images.
     """
@@ -79,23 +80,27 @@ class Matching:
         iterations: int = 100,
         batch_size: int = 8,
         workers: int = 0,
+        test_every: int = 1,
         loss: Loss = permutation_loss,
         whole_channels: int = 512,
     ) -> None:
         self.data, self.orders, self.whole_channels = data, tuple(orders), whole_channels
-        self.iterations, self._loss = iterations, loss
+        self.iterations, self.test_every, self._loss = iterations, test_every, loss
+        self._epoch = 0
         sampler = PairSampler(data.keypoint_set, "train", seed)
-        self._loader = Loader(Batches(sampler, batch_size, data.gallery.places), workers)
+        batches = Batches(sampler, batch_size, data.gallery.places, self.orders)
+        self._loader = Loader(batches, workers, data.gallery.device)
 
     def batches(self, epoch: int) -> Iterator[Prepared]:
         """The training batches of an epoch."""
+        self._epoch = epoch
         first = epoch * self.iterations
         return map(self.ready, self._loader(range(first, first + self.iterations)))
 
     def ready(self, batch: Drawn, gallery: Gallery | None = None) -> Prepared:
-        """A batch where the model is, with its association hypergraph."""
+        """A batch where the model is, with its association hypergraph (made there, unless it has one)."""
         shown = batch.show(self.data.gallery if gallery is None else gallery)
-        return Prepared(shown, associate(shown, self.orders))
+        return Prepared(shown, batch.association or associate(shown, self.orders))
 
     def loss(self, log_p: Tensor, ready: Prepared) -> Tensor:
         """``[runs, c] → [runs]``."""
@@ -113,10 +118,16 @@ class Matching:
         return split_look(predict(at).squeeze(0), at, self.whole_channels)
 
     def evaluate(self, predict: Predict) -> dict[str, Tensor]:
-        """``valid`` and ``test``, and each of them by category, as ``test/duck``."""
+        """``valid`` and ``test``, and each of them by category, as ``test/duck``.
+
+        ``test`` is judged every ``test_every`` epochs only, on the pairs `TRACKED` if there are such.
+        """
         found: dict[str, Tensor] = {}
-        for split in ("valid", "test"):
-            scores = self.f1(predict, split)
+        judged = {"valid": "valid"}
+        if (self._epoch + 1) % self.test_every == 0:
+            judged["test"] = TRACKED if TRACKED in self.data.fixed else "test"
+        for split, which in judged.items():
+            scores = self.f1(predict, which)
             found[split] = scores.pop("mean")
             found |= {f"{split}/{category.lower()}": score for category, score in scores.items()}
         return found

@@ -3,11 +3,11 @@
 from .controls import Control
 from .embedding import EmbeddingMatcher
 from .matcher import Matcher, Middle
-from .named import ABSENT, CONTROLS, LOSSES, MATCHERS, make_matcher
+from .named import CONTROLS, JOINT, LOSSES, MATCHERS, make_matcher
 
 __all__ = [
-    "ABSENT",
     "CONTROLS",
+    "JOINT",
     "LOSSES",
     "MATCHERS",
     "Control",

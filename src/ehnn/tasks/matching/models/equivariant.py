@@ -7,11 +7,13 @@ from functools import partial
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNTransformer
 from ehnn.nn.layer import Layer
+from ehnn.ops import segment_mean
 
 from ..association import Association
 from .channel import SinkhornChannel
@@ -20,42 +22,61 @@ from .channel import SinkhornChannel
 class Equivariant(nn.Module):
     """One EHNN layer from candidates and hyperedges to candidates, then a Sinkhorn channel.
 
-    Affinities of candidates and of hyperedges are two input channels that a linear map lifts to
+    Affinities of candidates and of hyperedges are two kinds of input channels that a linear map lifts to
     ``width``. The order embedding is concatenated, as everywhere in `ehnn.nn`.
 
     Args:
         layer: makes the layer from (d_in, d_out).
         width: channels of the layer.
-        skip: the affinity of a candidate goes on beside its embedding, as one channel more. The layer
-            averages it with that of a hundred hyperedges; with ``skip`` it is not lost.
+        d_in: channels of a candidate, 1 for its affinity.
+        inside: a hyperedge also enters with the mean of its candidates. Without it, one layer cannot tell
+            whether a hyperedge fits that joins likely candidates or unlikely ones, which is what matching
+            by edges is about.
+        skip: what a candidate enters with goes on beside its embedding. The layer averages it with a
+            hundred hyperedges; with ``skip`` it is not lost.
 
-    Shapes: a hypergraph with affinities → ``[c, width + 1]``, or ``width + 2`` with ``skip``.
+    Shapes: a hypergraph with affinities, and ``x [c, d_in]`` in place of those of candidates →
+    ``[c, width + 1]``, or ``2 · width + 1`` with ``skip``. The last channel is Sinkhorn's.
     """
 
     orders = (2, 3)
 
-    def __init__(self, layer: Callable[[int, int], Layer], width: int = 32, *, skip: bool = False) -> None:
+    def __init__(
+        self,
+        layer: Callable[[int, int], Layer],
+        width: int = 32,
+        *,
+        d_in: int = 1,
+        inside: bool = True,
+        skip: bool = True,
+    ) -> None:
         super().__init__()
-        self.lift = nn.Linear(2, width)
+        self.inside, self.skip = inside, skip
+        self.lift = nn.Linear(d_in + 1, width)  # of a candidate's channels and of a hyperedge's affinity
         self.layer = layer(width, width)
-        self.skip = skip
-        self.channel = SinkhornChannel(width + skip)
-        self.width = width + skip + 1
+        self.channel = SinkhornChannel(2 * width if skip else width)
+        self.width = (2 * width if skip else width) + 1
 
-    def forward(self, h: Hypergraph, association: Association) -> Tensor:
-        y = self.layer(self.lift(h.features("all")), association.overlap)
-        y = torch.cat([y, h.features("nodes")], 1) if self.skip else y
-        return self.channel(y, association.candidates)
+    def forward(self, h: Hypergraph, association: Association, x: Tensor | None = None) -> Tensor:
+        x = h.features("nodes") if x is None else x
+        weight, of_edge = self.lift.weight.split([x.shape[1], 1], 1)
+        own = F.linear(x, weight, self.lift.bias)
+        inside = segment_mean(own, h.incidence) if self.inside else self.lift.bias
+        edges = h.features("edges") * of_edge.T + inside
+        y = self.layer(torch.cat([own, edges]), association.overlap)
+        return self.channel(torch.cat([y, own], 1) if self.skip else y, association.candidates)
 
 
-def ehnn_mlp(width: int = 32, *, skip: bool = False, **options: Any) -> Equivariant:
+def ehnn_mlp(width: int = 32, *, inside: bool = True, skip: bool = True, **options: Any) -> Equivariant:
     """EHNN-MLP with the paper's settings for Willow and PASCAL VOC; ``options`` of `EHNNMLP`."""
-    return Equivariant(partial(EHNNMLP, **options), width, skip=skip)
+    return Equivariant(partial(EHNNMLP, **options), width, inside=inside, skip=skip)
 
 
-def ehnn_transformer(width: int = 32, *, skip: bool = False, **options: Any) -> Equivariant:
+def ehnn_transformer(
+    width: int = 32, *, inside: bool = True, skip: bool = True, **options: Any
+) -> Equivariant:
     """EHNN-Transformer; ``options`` of `EHNNTransformer`.
 
     The paper has 4 heads; width 128 on PASCAL VOC; width 32, dropout 0.1 and global dropout 0.5 on Willow.
     """
-    return Equivariant(partial(EHNNTransformer, **options), width, skip=skip)
+    return Equivariant(partial(EHNNTransformer, **options), width, inside=inside, skip=skip)

@@ -67,7 +67,8 @@ class Matcher(nn.Module):
         self.refine = Refine(channels, refine, refine_width)
         self.affinity = GeometricAffinity() if geometric else Affinity(channels, whole_channels)
         self.middle = middle
-        self.classifier = nn.Linear(middle.width, 1, bias=False)  # Sinkhorn does not see a constant
+        # No bias: Sinkhorn does not see a constant.
+        self.classifier: nn.Module = nn.Linear(middle.width, 1, bias=False)
 
     def associate(self, batch: PairBatch) -> Association:
         """The structure that `forward` needs; made beforehand, it can be used in every epoch."""

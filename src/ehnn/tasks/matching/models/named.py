@@ -9,12 +9,15 @@ from typing import Any
 from torch import nn
 
 from ..loss import hungarian_attention_loss
+from .black_box import BlackBoxMatcher, hamming_loss
 from .controls import Control
 from .embedding import EmbeddingMatcher
 from .equivariant import ehnn_mlp, ehnn_transformer
+from .graduated import Graduated, sum_of_terms
 from .matcher import Matcher
 from .message_passing import ngm, nhgm
 from .spectral import Spectral
+from .synchronised import Synchronised
 
 
 def _with_middle(middle: Callable[..., Any], plain: bool = False) -> Callable[..., nn.Module]:
@@ -41,6 +44,23 @@ def _embedding(
     return EmbeddingMatcher(channels, **options)
 
 
+def _black_box(
+    channels: int, whole_channels: int, refine: int | None, refine_width: int | None, **options: Any
+) -> nn.Module:
+    layers = 2 if refine is None else refine
+    return BlackBoxMatcher(channels, whole_channels, refine=layers, refine_width=refine_width, **options)
+
+
+def _synchronised(*args: Any, most: int = 4, **options: Any) -> nn.Module:
+    return Synchronised(_with_middle(ngm, plain=True)(*args, **options), most)
+
+
+def _graduated(
+    channels: int, whole_channels: int, refine: int | None, refine_width: int | None, **options: Any
+) -> nn.Module:
+    return Graduated(channels, refine=2 if refine is None else refine, refine_width=refine_width, **options)
+
+
 MATCHERS: dict[str, Callable[..., nn.Module]] = {
     "ehnn-mlp": _with_middle(ehnn_mlp),
     "ehnn-transformer": _with_middle(ehnn_transformer),
@@ -52,21 +72,20 @@ MATCHERS: dict[str, Callable[..., nn.Module]] = {
     "pca-gm": _embedding,
     "ipca-gm": partial(_embedding, exchanges=3),
     "cie-h": partial(_embedding, edge_channels=True),
+    "bbgm": _black_box,
+    "nmgm": _synchronised,
+    "gann-mgm": _graduated,
 }
 """Matchers that are trained; each takes ``channels``, ``whole_channels`` and options of its own."""
 
 CONTROLS = ("features", "coordinates")
 """Scores without parameters."""
 
-LOSSES = {"cie-h": hungarian_attention_loss}
+LOSSES = {"cie-h": hungarian_attention_loss, "bbgm": hamming_loss, "gann-mgm": sum_of_terms}
 """Matchers that are trained with another loss than `permutation_loss`."""
 
-ABSENT = {
-    "bbgm": "it differentiates through a combinatorial solver that this package does not have",
-    "nmgm": "it matches more than two images at once, which `PairBatch` does not hold",
-    "gann-mgm": "it matches more than two images at once, which `PairBatch` does not hold",
-}
-"""Rows of the tables that do not run, and why."""
+JOINT = ("nmgm", "gann-mgm")
+"""Matchers that match the images of neighbouring pairs of one category together."""
 
 
 def make_matcher(
@@ -93,6 +112,5 @@ def make_matcher(
     if name in CONTROLS:
         return Control(name)
     if name not in MATCHERS:
-        why = f": {ABSENT[name]}" if name in ABSENT else ""
-        raise ValueError(f"matcher must be one of {(*MATCHERS, *CONTROLS)}, got {name!r}{why}")
+        raise ValueError(f"matcher must be one of {(*MATCHERS, *CONTROLS)}, got {name!r}")
     return MATCHERS[name](channels, whole_channels, refine=refine, refine_width=refine_width, **options)
