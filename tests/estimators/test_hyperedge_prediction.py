@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ehnn
+from ehnn.estimators.scorers import pair_products
 from ehnn.tasks.hyperedges import (
     SAMPLERS,
     HyperedgePrediction,
@@ -30,6 +32,7 @@ from ehnn.tasks.hyperedges import (
     sample_negatives,
     split_hyperedges,
 )
+from ehnn.tasks.hyperedges.scoring import MOST_NEGATIVES
 
 QUICK: dict[str, Any] = {"width": 16, "epochs": 30, "lr": 0.01}
 
@@ -117,7 +120,7 @@ def test_training_never_sees_its_positives(ring: list[list[int]]) -> None:
         assert set(positives).isdisjoint(sets(batch))
         assert set(sets(batch)) | set(positives) == set(sets(split.known))
         assert set(negatives).isdisjoint(sets(split.known))
-        assert sorted(map(len, positives)) == sorted(map(len, negatives))
+        assert sorted(list(map(len, positives)) * MOST_NEGATIVES) == sorted(map(len, negatives))  # a few sets
         assert torch.equal(batch.x.squeeze(1).long(), batch.degrees)  # of what is left, not of everything
         seen += positives
     assert sorted(map(sorted, seen)) == sorted(map(sorted, [*set(sets(split.known))] * 3))  # once a round
@@ -131,6 +134,25 @@ def test_known_candidates_are_scored_as_if_they_were_not_there(ring: list[list[i
     expected = fitted.decision_function([one], h=without)
     np.testing.assert_allclose(fitted.decision_function([one]), expected, atol=1e-5)
     assert fitted.decision_function(ring[:12]).shape == (12,)
+
+
+def test_positives_and_negatives_weigh_the_same(ring: list[list[int]]) -> None:
+    """However many negatives there are, a constant score costs the same as with equally many."""
+    known = ehnn.Hypergraph.from_edges(ring)
+    task = HyperedgePrediction(known, keep_edges(known, torch.zeros(known.num_edges, dtype=torch.bool)))
+    batch = next(task.batches(0))
+    logit = torch.full((2, len(batch.answers), 1), 1.5)
+    expected = (F.softplus(torch.tensor(-1.5)) + F.softplus(torch.tensor(1.5))) / 2
+    assert batch.answers.mean() < 0.2
+    torch.testing.assert_close(task.loss(logit, batch), expected.expand(2))
+
+
+def test_pair_products(ring: list[list[int]]) -> None:
+    sets_, x = ehnn.Hypergraph.from_edges([*ring[:9], [3]], num_nodes=40), torch.randn(40, 3)
+    for found, one in zip(pair_products(x, sets_), sets_.edges(), strict=True):
+        products = [x[u] * x[v] for u in one for v in one if u < v]
+        expected = torch.stack(products).mean(0) if products else torch.zeros(3)
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
 
 
 def test_every_round_deals_anew(ring: list[list[int]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from ehnn.estimators.supervised import hold_out
 from ehnn.estimators.targets import Classes
 
 QUICK: dict[str, Any] = {
-    "model": "ehnn-mlp", "width": 16, "epochs": 40, "lr": 0.01, "dropout": 0.0, "options": {"dropout": 0.0}
+    "model": "ehnn-mlp", "width": 16, "epochs": 40, "lr": 0.01, "dropout": 0.0, "options": {"dropout": 0.0},
+    "residual": False,
 }  # fmt: skip
 
 
@@ -29,6 +31,8 @@ def hidden(h: ehnn.Hypergraph, every: int = 2) -> tuple[np.ndarray, np.ndarray]:
 def test_classifier_converges(kinds: ehnn.Hypergraph, model: str) -> None:
     known, asked = hidden(kinds)
     chosen: dict[str, Any] = {"model": model, "options": None, "dropout": 0.1}
+    if model == "all-deep-sets":
+        chosen |= {"dropout": 0.2, "epochs": 80}
     if model == "ehnn-transformer":
         chosen |= {"lr": 0.003, "epochs": 60, "options": {"dropout": 0.0}}
     fitted = ehnn.NodeClassifier(**QUICK | chosen).fit(kinds, known)
@@ -36,6 +40,11 @@ def test_classifier_converges(kinds: ehnn.Hypergraph, model: str) -> None:
     assert fitted.predict_proba(kinds).shape == (60, 3)
     np.testing.assert_allclose(fitted.predict_proba(kinds).sum(1), 1)
     assert (fitted.classes_[fitted.predict_proba(kinds).argmax(1)] == fitted.predict(kinds)).all()
+
+
+def test_defaults_find_the_kinds(kinds: ehnn.Hypergraph) -> None:
+    known, asked = hidden(kinds)
+    assert ehnn.NodeClassifier(epochs=80).fit(kinds, known).score(kinds, asked) > 0.8
 
 
 def test_labels_by_name_with_text_classes(kinds: ehnn.Hypergraph) -> None:
@@ -128,6 +137,23 @@ def test_hyperedge_features_are_read() -> None:
     assert fitted.score(h, y) > 0.95
     with pytest.raises(ValueError, match="does not read hyperedge features"):
         ehnn.NodeClassifier(**QUICK | {"model": "hgnn", "options": None}).fit(h, known)
+
+
+def test_validation_chooses_residual_connections(kinds: ehnn.Hypergraph, tmp_path: Path) -> None:
+    """Both are trained, the better in validation is kept, and a saved model has what it was trained with."""
+    quick = QUICK | {"epochs": 15}
+    fitted = {r: ehnn.NodeClassifier(**quick | {"residual": r}).fit(kinds) for r in (None, False, True)}
+    valid = {r: max(row["valid"] for row in m.history_) for r, m in fitted.items()}
+    assert valid[None] == max(valid[False], valid[True])
+    assert fitted[None].residual_ == (valid[True] > valid[False])
+    same = fitted[fitted[None].residual_]
+    np.testing.assert_array_equal(fitted[None].predict_proba(kinds), same.predict_proba(kinds))
+    assert not np.array_equal(fitted[False].predict_proba(kinds), fitted[True].predict_proba(kinds))
+    fitted[True].save(tmp_path / "kept")
+    again = ehnn.NodeClassifier.load(tmp_path / "kept")
+    np.testing.assert_allclose(again.predict_proba(kinds), fitted[True].predict_proba(kinds))
+    other = {"model": "hgnn", "options": None, "residual": True, "epochs": 1}
+    assert not ehnn.NodeClassifier(**QUICK | other).fit(kinds).residual_  # it has none
 
 
 def test_seed_fixes_everything(kinds: ehnn.Hypergraph) -> None:

@@ -65,7 +65,8 @@ def test_clone(kind: type, kinds: ehnn.Hypergraph) -> None:
 
 def test_cross_validation_over_nodes(kinds: ehnn.Hypergraph) -> None:
     selection = pytest.importorskip("sklearn.model_selection")
-    model = ehnn.NodeClassifier(hypergraph=kinds.replace(y=None), **QUICK | {"epochs": 30, "lr": 0.01})
+    chosen: dict[str, Any] = {"epochs": 30, "lr": 0.01, "residual": False}
+    model = ehnn.NodeClassifier(hypergraph=kinds.replace(y=None), **QUICK | chosen)
     y = kinds.y.numpy()
     scores = selection.cross_val_score(model, np.arange(60), y, cv=3)
     assert scores.shape == (3,)

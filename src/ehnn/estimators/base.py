@@ -7,6 +7,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -133,8 +134,11 @@ class Estimator:
             raise ValueError(f"device {self.device!r} is not to be had here: {error}") from error
         return device
 
-    def _train(self, make: Callable[[], nn.Module], task: Task, validated: bool) -> None:
-        """Train, and keep the best validation epoch: ``model_``, ``history_``, ``best_epoch_``."""
+    def _train(self, make: Callable[[], nn.Module], task: Task, validated: bool, part: str = "") -> None:
+        """Train, and keep the best validation epoch: ``model_``, ``history_``, ``best_epoch_``.
+
+        Checkpoints, where there are any, go to the folder ``part`` of their folder.
+        """
         config = TrainConfig(
             epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay,
             patience=self.patience if validated else None,
@@ -148,7 +152,7 @@ class Estimator:
                 task,
                 [int(self.random_state)],
                 config,
-                directory=self.checkpoints,
+                directory=None if self.checkpoints is None else Path(self.checkpoints) / part,
                 device=device,
                 label=label,
                 quiet=self.quiet,

@@ -48,7 +48,7 @@ class HyperedgePredictor(Estimator):
             they keep; 0 for none.
         negatives: what real hyperedges are told from: ``"uniform"``, ``"degree"``, ``"hard"`` or
             ``"mixed"``; see `ehnn.tasks.hyperedges.sample_negatives`.
-        batch_size: candidates per step, half of them real.
+        batch_size: twice the most real sets per step.
 
     >>> ring = [[i, (i + 1) % 12, (i + 2) % 12] for i in range(12)]
     >>> model = HyperedgePredictor(width=16, epochs=5).fit(ring)
@@ -142,7 +142,7 @@ class HyperedgePredictor(Estimator):
     def predict_proba(self, candidates: Any, h: Any = None) -> np.ndarray:
         """``[num_candidates, 2]`` probability that a candidate is none, and that it is a hyperedge.
 
-        Real and sampled sets were equally many in training: where hyperedges are rare, use it to rank.
+        Real and sampled sets weighed the same in training: where hyperedges are rare, use it to rank.
         """
         yes = 1 / (1 + np.exp(-self.decision_function(candidates, h).clip(-500, 500)))
         return np.stack([1 - yes, yes], 1)

@@ -29,6 +29,8 @@ class Known:
         pairs: V → V∪E → V pairs of a layer.
         activation: ReLU after each layer.
         self_loops: the hypergraph gets a hyperedge {v} for every node v that has none.
+        residual: whether a node can keep, from layer to layer, what it was; see `Plan.residual`.
+        options: defaults of further arguments.
     """
 
     kind: Callable[..., nn.Module]
@@ -36,12 +38,13 @@ class Known:
     pairs: int = 1
     activation: bool = False
     self_loops: bool = False
+    residual: bool = False
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
 KNOWN = {
-    "ehnn-transformer": Known(EHNNTransformer, True, 2, options={"heads": 4, "dropout": 0.2}),
-    "ehnn-mlp": Known(EHNNMLP, True, options={"dropout": 0.2}),
+    "ehnn-transformer": Known(EHNNTransformer, True, 2, residual=True, options={"heads": 4, "dropout": 0.2}),
+    "ehnn-mlp": Known(EHNNMLP, True, residual=True, options={"dropout": 0.2}),
     "all-set-transformer": Known(baselines.AllSetTransformer, True, activation=True),
     "all-deep-sets": Known(baselines.AllDeepSets, True, activation=True, options={"aggregation": "sum"}),
     "mlp": Known(baselines.MLP),
@@ -70,12 +73,23 @@ def find(name: Any) -> Known:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an estimator says about its model: the name or factory, and sizes."""
+    """What an estimator says about its model: the name or factory, sizes, and residual connections.
+
+    With ``residual`` nodes keep, from layer to layer, what they were: means and attention over hyperedges
+    thin out a node's own features. It serves where these say most; where the company says more, a model that
+    keeps them learns a few labels by heart.
+    """
 
     model: str | Factory
     width: int = 64
     dropout: float = 0.5
     options: Mapping[str, Any] | None = None
+    residual: bool = False
+
+    @property
+    def can_be_residual(self) -> bool:
+        """Whether ``residual`` changes the model."""
+        return isinstance(self.model, str) and find(self.model).residual
 
     def all_options(self) -> dict[str, Any]:
         """The model's own arguments: its defaults, then those given."""
@@ -118,7 +132,7 @@ class Plan:
         try:
             return Stack(
                 d_in, d_out, self.layer(), width=self.width, path=path, dropout=self.dropout,
-                activation=known.activation,
+                activation=known.activation, residual=self.residual,
             )  # fmt: skip
         except TypeError as error:
             raise ValueError(f"options of model {self.model!r}: {error}") from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ class NodeEstimator(Estimator):
     """What `NodeClassifier` and `NodeRegressor` share.
 
     Args:
+        residual: of EHNN models: whether nodes keep, from layer to layer, what they were; see `Plan`. None:
+            both are trained, in twice the time, and the validation labels choose (``residual_``).
         hypergraph: where it is given, ``fit``, ``predict`` and ``score`` take *nodes* (numbers or names) in
             place of a hypergraph, one row each. So scikit-learn's helpers can split the nodes:
             ``cross_val_score(NodeClassifier(hypergraph=h), np.arange(h.num_nodes), y)``.
@@ -35,6 +37,7 @@ class NodeEstimator(Estimator):
     lr: float = 3e-3
     epochs: int = 300
     patience: int | None = 60
+    residual: bool | None = True
     hypergraph: Any = None
 
     def _learn(self, values: list[Any]) -> Targets:
@@ -62,8 +65,25 @@ class NodeEstimator(Estimator):
         parts = [self.targets_.hide(target, rows).to(ready.device) for rows in (train, valid)]
         checked = [(ready, parts[1])] if bool(valid.any()) else []
         task = Supervised([(ready, parts[0])], checked, self.targets_, int(self.random_state))
-        self._train(self._make, task, bool(checked))
+        self._train_choices(task, bool(checked))
         return self
+
+    def _train_choices(self, task: Supervised, validated: bool) -> None:
+        """Train without and with residual connections, and keep the better; of equals, the first."""
+        possible = self._plan().can_be_residual
+        choices = [possible and bool(self.residual)]
+        if possible and self.residual is None and validated:
+            choices = [False, True]
+        best: dict[str, Any] = {}
+        for residual in choices:
+            self.residual_ = residual
+            self._train(self._make, task, validated, "residual" if residual else "")
+            valid = self.history_[self.best_epoch_ - 1]["valid"]
+            if not best or valid > best["valid"]:
+                names = ("residual_", "model_", "history_", "best_epoch_")
+                best = {"valid": valid} | {name: getattr(self, name) for name in names}
+        del best["valid"]
+        vars(self).update(best)
 
     def _labels(self, h: Any, y: Any) -> tuple[Hypergraph, Tensor | None, list[Any]]:
         """The hypergraph, the nodes that ``values`` are for (None: all, in order), and the values."""
@@ -106,7 +126,8 @@ class NodeEstimator(Estimator):
     def _make(self) -> nn.Module:
         features = self.features_
         own = features.kind == "structural"
-        return self._plan().nodes(features.channels, self.targets_.num_outputs, features.edge_width > 0, own)
+        plan = replace(self._plan(), residual=self.residual_)
+        return plan.nodes(features.channels, self.targets_.num_outputs, features.edge_width > 0, own)
 
     # ------------------------------------------------------------------ predict
 
@@ -139,12 +160,14 @@ class NodeEstimator(Estimator):
     # ------------------------------------------------------------------ saving
 
     def _about(self) -> dict[str, Any]:
-        return {"targets": self.targets_.about(), "features": self.features_.about()}
+        kept = {"targets": self.targets_.about(), "features": self.features_.about()}
+        return kept | {"residual": self.residual_}
 
     def _tensors(self) -> dict[str, Tensor]:
         return self.features_.tensors()
 
     def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        self.residual_ = bool(about.get("residual", False))  # not in older files
         self.targets_ = targets_from(about["targets"])
         self.features_ = Features.restore(about["features"], tensors)
         self.n_features_in_ = self.features_.channels

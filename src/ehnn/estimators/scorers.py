@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNTransformer, Layer, Stack, baselines
 from ehnn.nn.dropout import Dropout
+from ehnn.ops import segment_sum
 from ehnn.tasks.hyperedges import Scored
 
 from .models import Given, Plan, find
@@ -30,8 +31,9 @@ class OverlapScorer(nn.Module):
     Three layers read the relation to the candidates. One pools the nodes of a candidate. Two see in how many
     nodes (𝓘) it meets each hyperedge: one averages the hyperedges of each size, one sums them, so that it can
     count. Nodes have a layer of their own because hyperedges that share a single node, often hundreds, would
-    drown them in one mean. Each has a LayerNorm of its own before they are joined, or the sums, which grow
-    with the degrees, would drown the means.
+    drown them in one mean. `pair_products` of the nodes come beside: a set whose nodes were never together is
+    told by how alike they are. Each part has a LayerNorm of its own before they are joined, or the sums,
+    which grow with the degrees, would drown the means.
 
     Shapes: a `Scored` hypergraph with features → ``[num_candidates, 1]``.
     """
@@ -42,8 +44,8 @@ class OverlapScorer(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.nodes, self.edges, self.counts = layer(width, width), layer(width, width), count
-        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(3)])
-        self.head = _head(3 * width, width, dropout)
+        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(4)])
+        self.head = _head(4 * width, width, dropout)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         rows = self.encoder(h, x)
@@ -53,8 +55,26 @@ class OverlapScorer(nn.Module):
             self.nodes(nodes, _scored(h).to_candidates("nodes")),
             self.edges(edges, overlap),
             self.counts(edges, overlap),
+            pair_products(nodes, _scored(h).candidates),
         )
         return self.head(torch.cat([norm(part) for norm, part in zip(self.norms, y, strict=True)], 1))
+
+
+def pair_products(x: Tensor, sets: Hypergraph) -> Tensor:
+    r"""``[num_nodes, d] → [num_sets, d]``: the mean over the pairs of nodes of a set of their products.
+
+    .. math:: \sum_{u \ne v} x_u x_v = \Big(\sum_v x_v\Big)^2 - \sum_v x_v^2
+
+    for each channel by itself, divided by the number of pairs; a set of one node has none, and zeros.
+
+    >>> sets = Hypergraph.from_edges([[0, 1, 2], [1]], num_nodes=3)
+    >>> pair_products(torch.tensor([[1.0], [2.0], [4.0]]), sets).flatten().tolist()  # (2 + 4 + 8) / 3
+    [4.666666507720947, 0.0]
+    """
+    pairs = sets.incidence
+    order = pairs.lengths.to(x.dtype).unsqueeze(1)
+    total = segment_sum(x, pairs).square() - segment_sum(x.square(), pairs)
+    return total / (order * (order - 1)).clamp(min=1)
 
 
 class PoolingScorer(nn.Module):
@@ -94,7 +114,9 @@ def _overlap_scorer(plan: Plan, d_in: int, edge_features: bool) -> OverlapScorer
     layer = partial(kind, **LAYER | dict(plan.options or {}))
     path = ("all", "nodes", "all") if edge_features else ENCODER
     try:
-        encoder = Stack(d_in, width, layer, width=width, path=path, dropout=dropout, activation=True)
+        encoder = Stack(
+            d_in, width, layer, width=width, path=path, dropout=dropout, activation=True, residual=True
+        )
         count = EHNNMLP(width, width, aggregation="sum", scale=1 / 32, **LAYER)
         return OverlapScorer(encoder, layer, count, width, dropout)
     except TypeError as error:

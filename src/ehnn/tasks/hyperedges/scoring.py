@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
+from functools import reduce
 
 import torch
 import torch.nn.functional as F
@@ -17,6 +18,9 @@ from .metrics import auroc
 from .negatives import sample_negatives
 from .sets import structure
 from .split import check_no_leak, one_of_each, set_numbers, without_sets
+
+MOST_NEGATIVES, FILLED = 5, 512
+"""The most negatives of a positive, and about how many of them a part has before it gets more."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -51,8 +55,11 @@ class HyperedgePrediction:
 
     A hyperedge that took part in message passing would be known by its own overlap, 𝓘 = its order. So the
     training hyperedges are taken in folds: those of a fold, with all their duplicates, are removed from the
-    hypergraph (and from its structural features, which ``prepare`` makes anew) and scored against as many
-    negatives. Validation scores held-out hyperedges on all of ``known``. Every step is checked for leaks.
+    hypergraph (and from its structural features, which ``prepare`` makes anew) and scored against negatives
+    of the same sizes. Validation scores held-out hyperedges on all of ``known``. Every step is checked for
+    leaks. Few hyperedges get several negatives each, up to `MOST_NEGATIVES`, while a part stays small: else
+    the few negatives would be learned by heart, and an AUROC over few pairs would select by chance. In the
+    loss positives and negatives weigh the same, however many there are.
 
     Args:
         known: the hyperedges to learn from.
@@ -106,7 +113,9 @@ class HyperedgePrediction:
     ) -> Scored:
         check_no_leak(rest, positives)
         seed = self.seed * 1_000_003 + part + 7
-        wrong = sample_negatives(rest, positives, self.negatives, seed=seed, avoid=known)
+        times = max(1, min(MOST_NEGATIVES, FILLED // max(positives.num_edges, 1)))
+        copies = reduce(concatenate, [positives] * times)
+        wrong = sample_negatives(rest, copies, self.negatives, seed=seed, avoid=known)
         return Scored.of(prepare(rest), concatenate(positives, wrong), answers_of(positives, wrong))
 
     def batches(self, epoch: int) -> Iterator[Scored]:
@@ -115,11 +124,15 @@ class HyperedgePrediction:
             yield self._train[i]
 
     def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
-        """``[runs, candidates, 1] → [runs]``: binary cross entropy."""
+        """``[runs, candidates, 1] → [runs]``: binary cross entropy, positives and negatives half each."""
         assert isinstance(h, Scored)
         assert h.answers is not None
-        target = h.answers.to(logits.dtype).expand(logits.shape[:2])
-        return F.binary_cross_entropy_with_logits(logits.squeeze(-1), target, reduction="none").mean(1)
+        target = h.answers.to(logits.dtype)
+        weight = target / target.mean() + (1 - target) / (1 - target).mean()
+        found = F.binary_cross_entropy_with_logits(
+            logits.squeeze(-1), target.expand(logits.shape[:2]), reduction="none"
+        )
+        return (found * weight).mean(1) / 2
 
     def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
         """AUROC in percent of each run on the validation hyperedges."""
