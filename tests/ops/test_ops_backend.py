@@ -5,10 +5,12 @@ import torch
 
 from ehnn.ops import segment_softmax_sum, segment_sum, use_backend
 from ehnn.ops.backend import backend_of
+from ehnn.ops.cpu_sum import has_kernel
 
 from .ops_helpers import patterns
 
 PAIRS = patterns()["odd"]
+FAST = "compiled_sum" if has_kernel(torch.ones(1)) else "cpu_sum"
 
 
 def calls(monkeypatch, backend, op):
@@ -18,6 +20,7 @@ def calls(monkeypatch, backend, op):
     seen = []
     for module, name in (
         ("segment_sum", "cpu_sum"),
+        ("segment_sum", "compiled_sum"),
         ("segment_sum", "reference_sum"),
         ("softmax_sum", "reference_softmax_sum"),
         ("softmax_sum", "_forward"),
@@ -37,14 +40,14 @@ def calls(monkeypatch, backend, op):
 
 @pytest.mark.parametrize(
     ("backend", "want"),
-    [("cpu", ["cpu_sum"]), ("auto", ["cpu_sum"]), ("reference", ["reference_sum"])],
+    [("cpu", [FAST]), ("auto", [FAST]), ("reference", ["reference_sum"])],
 )
 def test_segment_sum(monkeypatch, backend, want):
     assert calls(monkeypatch, backend, lambda: segment_sum(torch.ones(8, 1), PAIRS)) == want
 
 
 @pytest.mark.parametrize(
-    ("backend", "want"), [("cpu", ["_forward", "cpu_sum"]), ("reference", ["reference_softmax_sum"])]
+    ("backend", "want"), [("cpu", ["_forward", FAST]), ("reference", ["reference_softmax_sum"])]
 )
 def test_softmax_sum(monkeypatch, backend, want):
     x, s = torch.ones(8, 1, 1), torch.ones(8, 1)

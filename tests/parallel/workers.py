@@ -130,7 +130,7 @@ def large_logits(ranks: Ranks) -> None:
             torch.manual_seed(0)
             layer = EHNNTransformer(h.features(source).shape[1], 8, norm=False).double()
             with torch.no_grad():
-                layer.key_local.weight *= 3000
+                layer.key.weight[-8:] *= 3000  # the keys of 𝓘 ≥ 1
             compare(s, h, layer, source, target, f"{source}→{target} large logits")
 
 

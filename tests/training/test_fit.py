@@ -217,3 +217,17 @@ def test_tensorboard_gets_the_means(tmp_path: Path, monkeypatch) -> None:
     assert ("valid", 60.0, 1) in written
     assert ("test", 20.0, 1) in written
     assert written[-1] == ("closed",)
+
+
+def test_a_compiled_run_has_the_same_losses():
+    torch.compiler.reset()
+    seen = [
+        [row["loss"] for row in fit(make, Tiny(), [0], TrainConfig(epochs=4, compile=on), quiet=True).history]
+        for on in (False, True)
+    ]
+    torch.testing.assert_close(*map(torch.tensor, seen), rtol=1e-4, atol=1e-5)
+
+
+def test_compile_is_for_one_seed():
+    with pytest.raises(ValueError, match=r"compile trains one seed at a time, got 2 seeds: \[0, 1\]"):
+        fit(make, Tiny(), [0, 1], TrainConfig(epochs=1, compile=True), quiet=True)

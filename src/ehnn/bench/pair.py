@@ -102,9 +102,11 @@ class _Recomputed(nn.Module):
         super().__init__()
         self.phi = phi
 
-    def forward(self, x: Tensor, orders: Orders, plus: tuple[Tensor, Pairs] | None = None) -> Tensor:
+    def forward(self, x: Tensor, orders: Orders, plus: tuple[Tensor, Pairs | None] | None = None) -> Tensor:
         y = _Again.apply(self.phi, orders, x, *self.phi.parameters())
-        return y if plus is None else y + spread(*plus)
+        if plus is None:
+            return y
+        return y + (plus[0] if plus[1] is None else spread(plus[0], plus[1]))
 
 
 def recompute_phis(model: nn.Module) -> nn.Module:

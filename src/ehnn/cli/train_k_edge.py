@@ -31,6 +31,9 @@ def train_k_edge(
         typer.Option(min=1, help="Stop after this many epochs without a gain."),
     ] = None,
     amp: Annotated[bool, typer.Option("--amp", help="bfloat16 in the forward pass.")] = False,
+    compile: Annotated[
+        bool, typer.Option("--compile", help="torch.compile; on a GPU instead of CUDA graphs.")
+    ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     directory: Annotated[
         Optional[Path],  # noqa: UP045
@@ -57,6 +60,7 @@ def train_k_edge(
     with readable_errors(resume="Run the same command to go on."):
         config = replace(
             recipe.config(epochs), lr=lr, schedule=schedule, patience=patience, amp=amp,
+            compile=compile, cuda_graph=not compile,
             weight_decay=recipe.weight_decay if weight_decay is None else weight_decay,
         )  # fmt: skip
         folder = directory or _folder(setting, model, seed, config)

@@ -33,9 +33,14 @@ def bounded_memory(rows: int = 2**20) -> Iterator[None]:
         _rows = previous
 
 
+def is_bounded(x: Tensor) -> bool:
+    """Whether the activations of these rows are to be made again."""
+    return _rows is not None and x.shape[0] > _rows
+
+
 def by_chunks(fn: Callable[[Tensor, Tensor], Tensor], x: Tensor, index: Tensor) -> Tensor | None:
     """``fn(x, index)`` in chunks of rows under `bounded_memory`; None outside it or for few rows."""
-    if _rows is None or x.shape[0] <= _rows:
+    if not is_bounded(x) or _rows is None:
         return None
     parts = zip(x.split(_rows), index.split(_rows), strict=True)
     if torch.is_grad_enabled():

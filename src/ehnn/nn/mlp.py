@@ -6,11 +6,22 @@ import torch
 from torch import Tensor
 
 from ehnn.ops import segment_mean, segment_sum
-from ehnn.overlap import Overlap
+from ehnn.overlap import Orders, Overlap
 
-from .layer import AGGREGATIONS, Layer, check_choice, pool, to_targets, to_targets_with_pool
+from .layer import (
+    AGGREGATIONS,
+    Layer,
+    check_choice,
+    members_to_targets,
+    pool,
+    to_targets,
+    to_targets_with_pool,
+)
 from .order import OrderEncoding
 from .phi import OrderBias, Phi
+
+APART = 2**20
+"""Numbers from which on, on a CPU, φ₂ of the pool is a call of its own, which saves a copy of the groups."""
 
 
 class EHNNMLP(Layer):
@@ -58,7 +69,7 @@ class EHNNMLP(Layer):
     ) -> None:
         super().__init__(d_in, d_out)
         self.aggregation = check_choice("aggregation", aggregation, AGGREGATIONS)
-        self.global_interaction, self.scale = global_interaction, scale
+        self.global_interaction, self.scale, self.dropout = global_interaction, scale, dropout
         code = OrderEncoding(order_encoding if order_embedding else None, d_out)
         self.phi1 = Phi(d_in, d_out, code, dropout=dropout, norm=norm)
         self.phi2 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
@@ -71,12 +82,21 @@ class EHNNMLP(Layer):
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
         local = self._scaled(reduce(x, overlap.local))
         if self.global_interaction:
-            total = self._scaled(pool(x, overlap, self.aggregation))
-            y = to_targets_with_pool(self.phi2(torch.cat([local, total]), overlap.sizes_and_pool), overlap)
+            y = self._groups_and_pool(local, self._scaled(pool(x, overlap, self.aggregation)), overlap)
         else:
             y = to_targets(self.phi2(local, overlap.sizes), overlap)
         bias = None if self.bias is None else self.bias(overlap.target_orders)
         return self.phi3(y, overlap.target_orders, bias)
+
+    def _groups_and_pool(self, local: Tensor, total: Tensor, overlap: Overlap) -> Tensor:
+        """Σ over 𝓘 ≥ 0 of φ₂, for each target."""
+        drops = self.training and self.dropout  # a mask depends on the number of rows
+        if local.device.type != "cpu" or local.numel() < APART or drops:
+            return to_targets_with_pool(self.phi2(torch.cat([local, total]), overlap.sizes_and_pool), overlap)
+        members = self.phi2(total, Orders.constant(0, total.shape[0], total.device))
+        if overlap.gather is None and not hasattr(overlap.spread, "reduce_sum"):
+            return self.phi2(local, overlap.sizes, (members, overlap.spread))
+        return to_targets(self.phi2(local, overlap.sizes), overlap) + members_to_targets(members, overlap)
 
     def _scaled(self, x: Tensor) -> Tensor:
         return x if self.scale == 1 else self.scale * x

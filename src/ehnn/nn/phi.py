@@ -11,15 +11,16 @@ from torch import Tensor, nn
 
 from ehnn.hypergraph import Pairs
 from ehnn.ops import fits, join, shifted_relu, small_phi, spread
+from ehnn.ops.cpu_phi import cpu_fits, cpu_phi
 from ehnn.overlap import Orders
 
 from .dropout import Dropout
-from .memory import by_chunks
+from .memory import by_chunks, is_bounded
 from .norm import LayerNorm
 from .order import OrderEncoding
 
-Plus: TypeAlias = tuple[Tensor, Pairs]
-"""A table and rows × rows of the table, one each: what is added to each row."""
+Plus: TypeAlias = tuple[Tensor, Pairs | None]
+"""A table and rows × rows of the table, one each (None if one row serves all): what is added to each row."""
 
 
 class Phi(nn.Module):
@@ -52,6 +53,9 @@ class Phi(nn.Module):
 
     def forward(self, x: Tensor, orders: Orders, plus: Plus | None = None) -> Tensor:
         """``[rows, d_in] → [rows, d_out]``; ``plus`` is added to the rows."""
+        same = self.first.weight.dtype == x.dtype
+        if same and self._is_fusible and cpu_fits(x, x.shape[1], self.third.out_features):
+            return self._on_cpu(x, orders, plus)
         weight, reads_order = self.first.weight.split([x.shape[1], self.encoding.dim], 1)
         table, dropout = self._table(orders, reads_order), self.dropout1
 
@@ -62,7 +66,9 @@ class Phi(nn.Module):
         y = self._fused(x, weight, table, orders.pairs) if y is None else y
         if y is None:
             return self._rows(x, weight, lambda z: act(z, table, orders.pairs, dropout), plus)
-        return y if plus is None else y + spread(*plus)
+        if plus is None:
+            return y
+        return y + (plus[0] if plus[1] is None else spread(plus[0], plus[1]))
 
     def _rows(
         self, x: Tensor, weight: Tensor, first: Callable[[Tensor], Tensor], plus: Plus | None
@@ -79,15 +85,30 @@ class Phi(nn.Module):
 
     def _fused(self, x: Tensor, weight: Tensor, table: Tensor, pairs: Pairs) -> Tensor | None:
         """φ as one kernel, for few rows of a small width on a GPU; None where that does not apply."""
-        drops = self.dropout1, self.dropout2
-        drawn = self.training and any(d.p and not d.seeded for d in drops)  # by PyTorch, not by a mask
-        if self.norm is None or drawn or not fits(x, x.shape[1], self.third.out_features):
-            return None
         norm, second, third = self.norm, self.second, self.third
+        if norm is None or not self._is_fusible or not fits(x, x.shape[1], third.out_features):
+            return None
         return small_phi(
             x, table, None if table.shape[0] == 1 else pairs, norm.weight, norm.bias, weight, second.weight,
-            second.bias, third.weight, third.bias, (drops[0].mask, drops[1].mask),
+            second.bias, third.weight, third.bias, (self.dropout1.mask, self.dropout2.mask),
         )  # fmt: skip
+
+    def _on_cpu(self, x: Tensor, orders: Orders, plus: Plus | None) -> Tensor:
+        """φ as one kernel of a CPU, which keeps no more than rows in chunks do."""
+        norm, first, second, third = self.norm, self.first, self.second, self.third
+        assert norm is not None
+        codes = self.encoding.of(orders, x.dtype) if self.encoding.dim else None
+        return cpu_phi(
+            x, codes, orders.index, norm.weight, norm.bias, first.weight, first.bias, second.weight,
+            second.bias, third.weight, third.bias, (self.dropout1.mask, self.dropout2.mask), plus,
+            keep=not is_bounded(x),
+        )  # fmt: skip
+
+    @property
+    def _is_fusible(self) -> bool:
+        """Whether there is a norm, and no dropout that PyTorch draws, instead of a mask with a seed."""
+        drops = self.dropout1, self.dropout2
+        return self.norm is not None and not (self.training and any(d.p and not d.seeded for d in drops))
 
     def _table(self, orders: Orders, weight: Tensor) -> Tensor:
         """``[distinct, d_out]``: what the first layer adds for each order (one row without encoding)."""

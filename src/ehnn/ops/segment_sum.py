@@ -16,6 +16,7 @@ from torch import Tensor
 from ehnn.hypergraph import Pairs
 
 from .backend import apply, backend_of
+from .cpu_sum import compiled_sum, has_kernel
 
 
 def segment_sum(
@@ -118,6 +119,8 @@ def run_sum(
     backend = backend_of(x)
     if backend == "triton":
         return _triton_sum(x, ptr, index, chunk_ptr, row_ptr, of_rows, of_cols)
+    if backend == "cpu" and not torch.compiler.is_compiling() and has_kernel(x):
+        return compiled_sum(x, ptr, index, of_rows, of_cols)
     y = (cpu_sum if backend == "cpu" else reference_sum)(scaled(x, of_cols), ptr, index)
     return y if of_rows is None else y.mul_(of_rows.to(y.dtype).unsqueeze(1))
 
@@ -145,5 +148,5 @@ def reference_sum(x: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
 
 
 def cpu_sum(x: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None = None) -> Tensor:
-    """One pass without the gather; on a CPU about ten times the plain version, twice a CSR product."""
+    """One pass without the gather, where there is no compiler; about ten times the plain version."""
     return torch.embedding_bag(x, index, ptr, False, 0, False, weight, True)[0]

@@ -28,6 +28,8 @@ class TrainConfig:
         evaluate_every: epochs between evaluations (the last epoch always is).
         checkpoint_every: epochs between checkpoints.
         amp: bfloat16 autocast in the forward pass.
+        compile: run the model through ``torch.compile``, for one seed and for batches that come back as the
+            same object; the second visit waits for the compiler. On a GPU, without ``cuda_graph``.
         ema: evaluate and keep a moving average of the parameters with this decay a step (at first with
             (step + 1) / (step + 10), which is smaller); None evaluates the parameters themselves.
         cuda_graph: on a GPU, record the whole step (forward, loss, backward, clipping, optimiser) of each
@@ -46,6 +48,7 @@ class TrainConfig:
     evaluate_every: int = 1
     checkpoint_every: int = 25
     amp: bool = False
+    compile: bool = False
     ema: float | None = None
     cuda_graph: bool = True
 

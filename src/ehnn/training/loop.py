@@ -121,7 +121,9 @@ class _Trainer:
     ) -> None:
         self.task, self.config = task, config
         self.directory = None if directory is None else Path(directory)
-        runs = Runs(make, seeds, device)
+        if config.compile and config.cuda_graph and torch.device(device).type == "cuda":
+            raise ValueError("compile=True on a GPU needs cuda_graph=False")
+        runs = Runs(make, seeds, device, config.compile)
         self.result = Result(runs, [], runs.state(), [-torch.inf] * len(runs), [0] * len(runs))
         kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
         self.device = torch.device(device)
@@ -168,7 +170,7 @@ class _Trainer:
             logits = self._forward(h, self.step)
         losses = self.task.loss(logits.float() if self.config.amp else logits, h)
         self.optimizer.zero_grad(set_to_none=True)
-        losses.sum().backward()
+        self.result.runs.backward(losses.sum())
         if self.config.clip_norm is not None:
             self.result.runs.clip_gradients(self.config.clip_norm)
         self.optimizer.step()
@@ -233,9 +235,9 @@ class _Trainer:
         """What must agree for a checkpoint to be of this training."""
         parameters = self.result.runs.parameters
         shapes = {k: list(v.shape) for k, v in parameters.items()}
-        # What is empty is left out: checkpoints from before there was such a field stay good.
-        told = self.config.to_dict().items()
-        config = {k: v for k, v in told if k != "checkpoint_every" and v != ()}
+        # What is empty or off is left out: checkpoints from before there was such a field stay good.
+        told = self.config.to_dict() | ({} if self.config.compile else {"compile": ()})
+        config = {k: v for k, v in told.items() if k != "checkpoint_every" and v != ()}
         return {"seeds": list(self.result.runs.seeds), "config": config, "shapes": shapes}
 
     def _save(self) -> None:

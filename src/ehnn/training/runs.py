@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch import Tensor, nn
@@ -26,17 +27,27 @@ class Runs:
         make: builds one model; called once per run.
         seeds: one per run.
         device: where the parameters live.
+        compile: call the model through ``torch.compile``, with hypergraphs that come back; for one run.
     """
 
     def __init__(
-        self, make: Callable[[], nn.Module], seeds: Sequence[int], device: torch.device | str = "cpu"
+        self,
+        make: Callable[[], nn.Module],
+        seeds: Sequence[int],
+        device: torch.device | str = "cpu",
+        compile: bool = False,
     ) -> None:
         if not seeds:
             raise ValueError("seeds must name at least one run, got none")
+        if compile and len(seeds) > 1:
+            raise ValueError(f"compile trains one seed at a time, got {len(seeds)} seeds: {list(seeds)}")
         self.seeds = tuple(seeds)
         models = [_seeded(make, seed) for seed in self.seeds]
         parameters, _ = stack_module_state(models)
         self.parameters = {k: v.detach().to(device).requires_grad_() for k, v in parameters.items()}
+        # Of a single run also without the dimension for runs, in the same memory: leaves, for `backward`.
+        alone = self.parameters if len(self.seeds) == 1 else {}
+        self._alone = {k: v.detach().squeeze(0).requires_grad_() for k, v in alone.items()}
         self.model = models[0].to(device)
         self._dropouts = [
             (name, m) for name, m in self.model.named_modules() if isinstance(m, Dropout) and m.p > 0
@@ -45,6 +56,8 @@ class Runs:
             module.seeded = True
         self._seeds = torch.tensor(self.seeds, dtype=torch.int64, device=device)
         self._places = _places(self.model)
+        self._compiled: Callable[..., Tensor] | None = torch.compile(self.model) if compile else None
+        self._met: WeakSet[Any] = WeakSet()
 
     def __len__(self) -> int:
         return len(self.seeds)
@@ -64,6 +77,7 @@ class Runs:
         """
         if self.model.training != (step is not None):
             self.model.train(step is not None)
+        own = parameters is None
         parameters = self.parameters if parameters is None else parameters
         buffers = self._dropout_seeds(step) if step is not None else {}
         own_x = x is not None and x.dim() == 3
@@ -72,7 +86,8 @@ class Runs:
             return self._call(parameters | buffers, h, x)
 
         if len(self) == 1:  # squeeze: the gradient of an index would be a copy into zeros
-            first, seeds = ({k: v.squeeze(0) for k, v in d.items()} for d in (parameters, buffers))
+            first = self._alone if own else {k: v.squeeze(0) for k, v in parameters.items()}
+            seeds = {k: v.squeeze(0) for k, v in buffers.items()}
             return one(first, seeds, x[0] if x is not None and own_x else x).unsqueeze(0)
         dims = (0, 0 if buffers else None, 0 if own_x else None)
         return vmap(one, in_dims=dims)(parameters, buffers, x)
@@ -84,10 +99,19 @@ class Runs:
         try:
             for owner, name, key in self._places:
                 owner[name] = values.get(key, owner[name])
-            return self.model(h, x)
+            return self._model_for(h)(h, x)
         finally:
             for (owner, name, _), own in zip(self._places, kept, strict=True):
                 owner[name] = own
+
+    def _model_for(self, h: Hypergraph) -> Callable[..., Tensor]:
+        """The compiled model, for hypergraphs that come back: the first call makes structure on its way."""
+        if self._compiled is None:
+            return self.model
+        if h in self._met:
+            return self._compiled
+        self._met.add(h)
+        return self.model
 
     def _dropout_seeds(self, step: Tensor) -> dict[str, Tensor]:
         """A seed per run for every dropout module."""
@@ -95,6 +119,13 @@ class Runs:
             f"{name}.seed": (self._seeds * _PRIME + i + 1) * _PRIME + step
             for i, (name, _) in enumerate(self._dropouts)
         }
+
+    def backward(self, loss: Tensor) -> None:
+        """The gradients of ``loss``, as ``grad`` of the parameters."""
+        loss.backward()
+        for name, leaf in self._alone.items():
+            if leaf.grad is not None:
+                self.parameters[name].grad, leaf.grad = leaf.grad.unsqueeze(0), None
 
     def gradients(self) -> list[Tensor]:
         return [p.grad for p in self.parameters.values() if p.grad is not None]
