@@ -13,6 +13,7 @@ import pytest
 import torch
 from torch import nn
 
+from ehnn import Hypergraph
 from ehnn.training import Progress, Runs, TrainConfig, fit
 
 from .training_helpers import Scripted, Tiny, make, make_with_dropout
@@ -231,3 +232,23 @@ def test_a_compiled_run_has_the_same_losses():
 def test_compile_is_for_one_seed():
     with pytest.raises(ValueError, match=r"compile trains one seed at a time, got 2 seeds: \[0, 1\]"):
         fit(make, Tiny(), [0, 1], TrainConfig(epochs=1, compile=True), quiet=True)
+
+
+class _WithFrozen(nn.Module):
+    """A stack and a parameter that is not learned."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = nn.Parameter(torch.ones(3), requires_grad=False)
+        self.stack = make()
+
+    def forward(self, h: Hypergraph, x: torch.Tensor | None = None) -> torch.Tensor:
+        return self.stack(h, x)
+
+
+def test_weight_decay_leaves_what_is_not_learned() -> None:
+    runs = train(_WithFrozen, epochs=2, lr=0.1, weight_decay=0.5, optimizer="adamw").runs
+    assert torch.equal(runs.parameters["kept"], torch.ones(1, 3))
+    gradient = runs.parameters["stack.embed.weight"].grad
+    assert gradient is not None
+    assert bool(gradient.any())

@@ -128,7 +128,7 @@ class _Trainer:
         kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[config.optimizer]
         self.device = torch.device(device)
         on_gpu = self.device.type == "cuda"
-        groups = _groups(runs.parameters, config, self.device if on_gpu else None)
+        groups = _groups(runs, config, self.device if on_gpu else None)
         self.optimizer = kind(
             groups, lr=config.lr, weight_decay=config.weight_decay, fused=True, capturable=on_gpu
         )
@@ -169,7 +169,6 @@ class _Trainer:
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.amp):
             logits = self._forward(h, self.step)
         losses = self.task.loss(logits.float() if self.config.amp else logits, h)
-        self.optimizer.zero_grad(set_to_none=True)
         self.result.runs.backward(losses.sum())
         if self.config.clip_norm is not None:
             self.result.runs.clip_gradients(self.config.clip_norm)
@@ -238,7 +237,8 @@ class _Trainer:
         # What is empty or off is left out: checkpoints from before there was such a field stay good.
         told = self.config.to_dict() | ({} if self.config.compile else {"compile": ()})
         config = {k: v for k, v in told.items() if k != "checkpoint_every" and v != ()}
-        return {"seeds": list(self.result.runs.seeds), "config": config, "shapes": shapes}
+        told = {"seeds": list(self.result.runs.seeds), "config": config, "shapes": shapes}
+        return told | ({"in_a_row": True} if self.result.runs.in_a_row else {})
 
     def _save(self) -> None:
         if self.directory is None:
@@ -299,16 +299,11 @@ class _Trainer:
                 part.close()
 
 
-def _groups(
-    parameters: dict[str, Tensor], config: TrainConfig, gpu: torch.device | None
-) -> list[dict[str, Any]]:
+def _groups(runs: Runs, config: TrainConfig, gpu: torch.device | None) -> list[dict[str, Any]]:
     """Parameters by the factor on their learning rate; a graph on a GPU reads the rate from memory."""
-    groups: dict[float, dict[str, Any]] = {}
-    for name, parameter in parameters.items():
-        factor = config.lr_factor(name)
-        if factor not in groups:
-            lr = config.lr * factor
-            rate = lr if gpu is None else torch.tensor(lr, device=gpu)
-            groups[factor] = {"params": [], "lr": rate, "factor": factor}
-        groups[factor]["params"].append(parameter)
-    return list(groups.values())
+    groups = []
+    for factor, parameters in runs.by_factor(config.lr_factor).items():
+        lr = config.lr * factor
+        rate = lr if gpu is None else torch.tensor(lr, device=gpu)
+        groups.append({"params": parameters, "lr": rate, "factor": factor})
+    return groups

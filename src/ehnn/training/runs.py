@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, groupby
 from typing import Any
 from weakref import WeakSet
 
@@ -45,9 +46,13 @@ class Runs:
         models = [_seeded(make, seed) for seed in self.seeds]
         parameters, _ = stack_module_state(models)
         self.parameters = {k: v.detach().to(device).requires_grad_() for k, v in parameters.items()}
+        frozen = {k for k, p in models[0].named_parameters() if not p.requires_grad}
+        learned = {k: v for k, v in self.parameters.items() if k not in frozen}
+        self._flat = _in_a_row(learned) if len(self.seeds) == 1 else None
+        if self._flat is not None:
+            self.parameters |= self._flat.pieces
         # Of a single run also without the dimension for runs, in the same memory: leaves, for `backward`.
-        alone = self.parameters if len(self.seeds) == 1 else {}
-        self._alone = {k: v.detach().squeeze(0).requires_grad_() for k, v in alone.items()}
+        self._alone = {k: _alone(v) for k, v in self.parameters.items()} if len(self.seeds) == 1 else {}
         self.model = models[0].to(device)
         self._dropouts = [
             (name, m) for name, m in self.model.named_modules() if isinstance(m, Dropout) and m.p > 0
@@ -120,14 +125,38 @@ class Runs:
             for i, (name, _) in enumerate(self._dropouts)
         }
 
+    @property
+    def in_a_row(self) -> bool:
+        """Whether the parameters lie in one tensor."""
+        return self._flat is not None
+
+    def by_factor(self, factor: Callable[[str], float]) -> dict[float, list[Tensor]]:
+        """What an optimiser steps on, by a factor of each parameter's name."""
+        found: dict[float, list[Tensor]] = {}
+        if self._flat is None:
+            for name, parameter in self.parameters.items():
+                found.setdefault(factor(name), []).append(parameter)
+            return found
+        for value, names in groupby(self._flat.pieces, factor):
+            found.setdefault(value, []).append(self._flat.part(list(names)))
+        return found
+
     def backward(self, loss: Tensor) -> None:
         """The gradients of ``loss``, as ``grad`` of the parameters."""
+        if self._flat is not None:
+            self._flat.gradients.zero_()
+            loss.backward()
+            return
+        for parameter in self.parameters.values():
+            parameter.grad = None
         loss.backward()
         for name, leaf in self._alone.items():
             if leaf.grad is not None:
                 self.parameters[name].grad, leaf.grad = leaf.grad.unsqueeze(0), None
 
     def gradients(self) -> list[Tensor]:
+        if self._flat is not None:
+            return [self._flat.gradients.unsqueeze(0)]
         return [p.grad for p in self.parameters.values() if p.grad is not None]
 
     def clip_gradients(self, max_norm: float) -> None:
@@ -161,6 +190,46 @@ class Runs:
             if isinstance(module, Dropout):
                 module.seeded = False
         return model
+
+
+class _Flat:
+    """Parameters in one tensor and their gradients in another: clipping and a step are a few operations
+    instead of a few for each parameter, which take longer than a small model."""
+
+    def __init__(self, parameters: dict[str, Tensor]) -> None:
+        self.values = torch.cat([p.detach().reshape(-1) for p in parameters.values()])
+        self.gradients = torch.zeros_like(self.values)
+        sizes = [p.numel() for p in parameters.values()]
+        self.ends = dict(zip(parameters, accumulate(sizes), strict=True))
+        values, gradients = self.values.split(sizes), self.gradients.split(sizes)
+        self.pieces = {
+            name: _leaf(value.view(p.shape), gradient.view(p.shape))
+            for (name, p), value, gradient in zip(parameters.items(), values, gradients, strict=True)
+        }
+
+    def part(self, names: Sequence[str]) -> Tensor:
+        """Neighbours, as one leaf."""
+        own = slice(self.ends[names[0]] - self.pieces[names[0]].numel(), self.ends[names[-1]])
+        return _leaf(self.values[own], self.gradients[own])
+
+
+def _in_a_row(parameters: dict[str, Tensor]) -> _Flat | None:
+    """On a CPU, for parameters of one dtype. On a GPU gradients that are added to cost a launch each."""
+    same = {(p.dtype, p.device.type) for p in parameters.values()}
+    return _Flat(parameters) if len(same) == 1 and next(iter(same))[1] == "cpu" else None
+
+
+def _leaf(value: Tensor, gradient: Tensor | None) -> Tensor:
+    # Not `detach`: a model that writes into one parameter as it runs would seem to have changed them all.
+    value = value.data.requires_grad_()
+    value.grad = gradient
+    return value
+
+
+def _alone(parameter: Tensor) -> Tensor:
+    """Without the dimension for runs, in the same memory, its gradient too."""
+    gradient = parameter.grad
+    return _leaf(parameter.squeeze(0), None if gradient is None else gradient.squeeze(0))
 
 
 def _places(model: nn.Module) -> list[tuple[dict[str, Any], str, str]]:
