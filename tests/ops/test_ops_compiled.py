@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -89,8 +90,30 @@ def test_no_more_than_the_limit_waits(monkeypatch):
     monkeypatch.setattr(buffers, "KEPT", 20 * 2**20)
     many = [buffers.empty((2**20,), torch.zeros(1, dtype=torch.float64)) for _ in range(4)]
     many.clear()
-    assert sum(m.nbytes for m in buffers._waiting) <= 20 * 2**20
+    assert sum(m.nbytes for m in buffers._waiting.values()) <= 20 * 2**20
     assert len(buffers._waiting) == 2
+    buffers.release()
+
+
+def test_memory_that_comes_back_meanwhile_does_no_harm():
+    """Threads give and take: every tensor has memory of its own, for as long as it lives."""
+    buffers.release()
+    like = torch.zeros(1)
+
+    def hold(number: int) -> bool:
+        kept = []
+        for i in range(40):
+            kept.append(
+                (number * 100 + i, buffers.empty((2**20 + 64 * (i % 3),), like).fill_(number * 100 + i))
+            )
+            if len(kept) > 3:
+                kept.pop(0)
+            if not all(bool((t == value).all()) for value, t in kept):
+                return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(hold, range(4)))
     buffers.release()
 
 

@@ -7,6 +7,7 @@ that size, as PyTorch does on a GPU. At most `KEPT` bytes wait unused; `release`
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -23,7 +24,10 @@ ALIGNED = 64
 SLACK = 1.25
 """How much larger than a result its memory may be."""
 
-_waiting: list[np.ndarray] = []
+_waiting: dict[int, np.ndarray] = {}
+"""By a number that grows. Memory may come back at any moment, from any thread: copies are searched, and a
+piece is taken by `pop`."""
+_numbers = itertools.count()
 
 
 class _Loan(np.ndarray):
@@ -33,7 +37,7 @@ class _Loan(np.ndarray):
 
     def __del__(self) -> None:
         if self.memory is not None and _waiting is not None:
-            _waiting.append(self.memory)
+            _waiting[next(_numbers)] = self.memory
             _shrink()
 
 
@@ -55,11 +59,21 @@ def release() -> None:
 
 
 def _take(size: int) -> np.ndarray:
-    fitting = [(m.nbytes, i) for i, m in enumerate(_waiting) if size <= m.nbytes <= SLACK * size]
-    return _waiting.pop(min(fitting)[1]) if fitting else np.empty(size, np.uint8)
+    waiting = _waiting.copy()
+    for key in sorted(waiting, key=lambda key: waiting[key].nbytes):
+        if size <= waiting[key].nbytes <= SLACK * size:
+            memory = _waiting.pop(key, None)
+            if memory is not None:
+                return memory
+    return np.empty(size, np.uint8)
 
 
 def _shrink() -> None:
     """The memory that has waited longest goes back first."""
-    while _waiting and sum(m.nbytes for m in _waiting) > KEPT:
-        _waiting.pop(0)
+    waiting = _waiting.copy()
+    total = sum(m.nbytes for m in waiting.values())
+    for key, memory in waiting.items():
+        if total <= KEPT:
+            return
+        _waiting.pop(key, None)
+        total -= memory.nbytes
