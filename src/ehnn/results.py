@@ -10,10 +10,11 @@ import math
 import os
 import platform
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+
+from ehnn.io.atomic import atomic_write
 
 KEYS = (
     "experiment", "setting", "model", "selection", "metric", "mean", "std", "runs", "paper",
@@ -43,8 +44,8 @@ def write_rows(
         table[_identity(row)] = row
     merged = list(table.values())
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(merged, indent=1, ensure_ascii=False) + "\n")
-    write_atomically(path.with_suffix(".csv"), _csv(merged))
+    _write(path, json.dumps(merged, indent=1, ensure_ascii=False) + "\n")
+    _write(path.with_suffix(".csv"), _csv(merged))
     return path
 
 
@@ -92,17 +93,9 @@ def commit() -> str:
     return head + ("+changes" if changes else "")
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write ``text`` to ``path`` through a temporary file beside it: readers see the old or the new."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+def _write(path: Path, text: str) -> None:
+    with atomic_write(path) as file:
+        file.write(text)
 
 
 def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:

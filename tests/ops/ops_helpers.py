@@ -1,7 +1,12 @@
 """Patterns to sum over, and the measure of error: twice that of the plain version against float64."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
+import pytest
 import torch
 from torch import Tensor
 
@@ -67,3 +72,14 @@ def assert_as_good_as_plain(
         slack = 4 * torch.finfo(a.dtype).eps * scale
         error, allowed = ((t.double() - want).abs().max() for t in (a, b))
         assert error <= 2 * allowed + slack, f"{name}: error {error:.3g}, plain {allowed:.3g}"
+
+
+def assert_passes_interpreted(script: str, says: str) -> None:
+    """A script beside this file, run by Triton's interpreter: the kernels of a GPU on a CPU."""
+    pytest.importorskip("triton")
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name(script))], capture_output=True, text=True,
+        env={**os.environ, "TRITON_INTERPRET": "1"}, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert says in done.stdout

@@ -1,10 +1,5 @@
 """A narrow φ as one kernel: the GPU code under Triton's interpreter, and the plain version."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 import torch
 
@@ -12,20 +7,11 @@ from ehnn.hypergraph.pairs import selection
 from ehnn.ops.dropout import Mask
 from ehnn.ops.small_phi import fits, small_phi
 
+from .ops_helpers import assert_passes_interpreted
+
 
 def test_kernels_agree_with_the_plain_version():
-    pytest.importorskip("triton")
-    script = Path(__file__).with_name("triton_phi_cases.py")
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "TRITON_INTERPRET": "1"},
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert "all triton cases of phi passed" in done.stdout
+    assert_passes_interpreted("triton_phi_cases.py", "all triton cases of phi passed")
 
 
 def test_off_the_gpu_it_is_the_formula():

@@ -9,10 +9,10 @@ from typing import Annotated, Optional
 
 import typer
 
-from ehnn.io.atomic import atomic_write
-from ehnn.training import Result, TrainConfig, fit
+from ehnn.training import TrainConfig, fit
 
 from .errors import choose, pick_device, readable_errors
+from .trained import keep_best
 
 
 def train_k_edge(
@@ -68,21 +68,10 @@ def train_k_edge(
             recipe.make, KEdge(setting, device=where), [seed], config, directory=folder, device=where,
             label=f"{model}, {setting}",
         )  # fmt: skip
-        _report(result, folder)
+        keep_best(result, folder, test_best=True)
 
 
 def _folder(setting: str, model: str, seed: int, config: TrainConfig) -> Path:
     """A folder of its own for each set of options."""
     code = hashlib.sha256(repr(config).encode()).hexdigest()[:8]
     return Path("runs") / "train" / "k-edge" / setting / f"{model}-seed-{seed}-{code}"
-
-
-def _report(result: Result, folder: Path) -> None:
-    from safetensors.torch import save
-
-    with atomic_write(folder / "best.safetensors", "wb") as file:
-        file.write(save({name: value[0].cpu().contiguous() for name, value in result.best.items()}))
-    typer.echo(f"best on validation: {result.best_valid[0]:.2f} % in epoch {result.best_epoch[0]}")
-    typer.echo(f"test, chosen on validation: {result.selected('validation')[0]:.2f} %")
-    typer.echo(f"test, best of all epochs:   {result.selected('test-best')[0]:.2f} %")
-    typer.echo(f"Written: {folder / 'best.safetensors'}")

@@ -20,6 +20,7 @@ from ehnn.reproduce.nodes_config import MODELS, Settings, find_model, make_model
 from ehnn.training import Result, TrainConfig, fit
 
 from .errors import FAILED, choose, fail, readable_errors
+from .trained import keep_best
 
 PARALLEL = ("none", "partition")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -60,7 +61,7 @@ def train_nodes(
         if size not in (None, "1"):
             fail(f"torchrun started {size} ranks, and each would train on everything: --parallel partition")
         run.claim(folder)
-        _report(run.alone(folder, device), folder)
+        keep_best(run.alone(folder, device), folder)
         return
     if not find_model(model).stacked or run.settings().inputs:
         able = [name for name, m in MODELS.items() if m.stacked and not name.endswith("+")]
@@ -70,7 +71,7 @@ def train_nodes(
     elif ranks not in (None, int(size)):
         fail(f"--ranks {ranks}, but torchrun started {size}")
     elif (result := run.on_this_rank(folder, device)) is not None:
-        _report(result, folder)
+        keep_best(result, folder)
 
 
 @dataclass(frozen=True)
@@ -192,16 +193,6 @@ def _start_ranks(run: Run, folder: Path, ranks: int | None, device: str) -> None
         launch("ehnn.cli.train_nodes", [json.dumps(run.options() | more)], ranks)
     except RuntimeError as error:
         fail(str(error), FAILED)
-
-
-def _report(result: Result, folder: Path) -> None:
-    from safetensors.torch import save
-
-    with atomic_write(folder / "best.safetensors", "wb") as file:
-        file.write(save({name: value[0].cpu().contiguous() for name, value in result.best.items()}))
-    typer.echo(f"best on validation: {result.best_valid[0]:.2f} % in epoch {result.best_epoch[0]}")
-    typer.echo(f"test, chosen on validation: {result.selected('validation')[0]:.2f} %")
-    typer.echo(f"Written: {folder / 'best.safetensors'}")
 
 
 def _worker(arguments: str) -> None:

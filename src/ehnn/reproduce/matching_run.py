@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ehnn.results import write_atomically
+from ehnn.io.atomic import atomic_write
 from ehnn.tasks.matching.evaluation import HARDER, TRACKED
 from ehnn.tasks.matching.hungarian import hungarian
 from ehnn.tasks.matching.loading import drawn
@@ -77,7 +77,8 @@ def run(
     draw_example(task, ready.example, result.runs.forward, folder / EXAMPLE)
     state = {name: value[0] for name, value in result.best.items()}
     save_matcher(folder, state, _about(benchmark, model, ready, setup))
-    write_atomically(path, json.dumps(told, indent=1) + "\n")
+    with atomic_write(path) as file:
+        file.write(json.dumps(told, indent=1) + "\n")
     say(
         f"{model}, seed {seed}: {told['iterations']} iterations; validation {result.best_valid[0]:.2f} "
         f"(epoch {told['best_epoch']} of {told['epochs']}), test {told['scores']['validation']['mean']:.2f}"

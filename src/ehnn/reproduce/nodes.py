@@ -17,7 +17,8 @@ import torch
 
 from ehnn.datasets import DataError, card, load
 from ehnn.hypergraph import Hypergraph
-from ehnn.results import read_rows, write_atomically, write_rows
+from ehnn.io.atomic import atomic_write
+from ehnn.results import read_rows, write_rows
 from ehnn.training import NotFiniteError
 
 from .nodes_config import MODELS, find_model
@@ -87,7 +88,8 @@ def _finish(out: Path, command: str, report: Callable[[str], None]) -> None:
     if not any(row["metric"] == "accuracy" for row in everything):
         return
     write_rows(EXPERIMENT, rank_rows(everything, command), out)
-    write_atomically(out / f"{EXPERIMENT}.md", markdown(everything))
+    with atomic_write(out / f"{EXPERIMENT}.md") as file:
+        file.write(markdown(everything))
     try:
         plot(everything, out / f"{EXPERIMENT}.png")
     except ImportError as error:

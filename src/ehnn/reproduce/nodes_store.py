@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ehnn.results import write_atomically
+from ehnn.io.atomic import atomic_write
 from ehnn.training.checkpoint import NAME as CHECKPOINT
 
 
@@ -32,7 +32,8 @@ class Store:
         text = json.dumps(identity, sort_keys=True, indent=1)
         own = Path(directory) / dataset / f"{model}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
         own.mkdir(parents=True, exist_ok=True)
-        write_atomically(own / "settings.json", text + "\n")
+        with atomic_write(own / "settings.json") as file:
+            file.write(text + "\n")
         return cls(own)
 
     @staticmethod
@@ -54,9 +55,8 @@ class Store:
         self.records |= found
         if self.directory is None:
             return
-        write_atomically(
-            self.directory / "runs.json", json.dumps(list(self.records.values()), indent=1) + "\n"
-        )
+        with atomic_write(self.directory / "runs.json") as file:
+            file.write(json.dumps(list(self.records.values()), indent=1) + "\n")
         group = self.group(list(found))
         if group is not None:
             (group / CHECKPOINT).unlink(missing_ok=True)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ehnn.results import write_atomically, write_rows
+from ehnn.io.atomic import atomic_write
+from ehnn.results import write_rows
 from ehnn.training import Result
 
 Cell = dict[str, Any]
@@ -94,7 +95,8 @@ def reproduce(
                     directory=folder,
                     command=command,
                 )
-                write_atomically(folder / "cell.json", json.dumps(cell))
+                with atomic_write(folder / "cell.json") as file:
+                    json.dump(cell, file)
             else:
                 say(f"{model}, {setting}: done before ({folder})")
             write_rows(experiment.name, cell["rows"], out)
