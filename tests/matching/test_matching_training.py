@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import replace
 from functools import partial
@@ -16,6 +17,7 @@ from ehnn.reproduce.matching_data import Setup, prepare
 from ehnn.reproduce.matching_recipes import BENCHMARKS, VOC, WILLOW, Benchmark, Recipe
 from ehnn.reproduce.matching_run import make_task, run, run_folder
 from ehnn.results import read_rows
+from ehnn.tasks.matching import vgg
 from ehnn.tasks.matching.collate import collate
 from ehnn.tasks.matching.evaluation import evaluation_pairs, harder
 from ehnn.tasks.matching.feature_cache import FeatureStore
@@ -223,6 +225,48 @@ def test_few_test_pairs_while_training_and_all_of_them_at_the_end(setup: Setup, 
     none = replace(few, test_every=9)
     told = run(PAINTED, "ehnn-mlp", ready[1], none, 0, tmp_path / "none", say=lambda text: None)
     assert set(told["scores"]) == {"validation"}
+
+
+def test_without_held_out_images_all_are_trained_on_and_the_last_epoch_counts(
+    setup: Setup, tmp_path: Path
+) -> None:
+    setup = replace(setup, hold_out=0, epochs=2, iterations=4)
+    ready = prepare(PAINTED, setup)
+    assert "valid" not in ready.data.fixed
+    assert len(ready.data.keypoint_set.items(split="train")) == len(painted_set().items(split="train"))
+    folder = run_folder(tmp_path, PAINTED, "ehnn-mlp", setup, 0)
+    assert folder != run_folder(tmp_path, PAINTED, "ehnn-mlp", replace(setup, hold_out=None), 0)
+    told = run(PAINTED, "ehnn-mlp", ready, setup, 0, folder, say=lambda text: None)
+    assert told["best_epoch"] == 2
+    last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
+    assert told["scores"]["last"]["mean"] == last["test"][0]
+    assert set(told["scores"]) == {"last", "test-best"}
+    assert "--hold-out 0" in command(PAINTED, "ehnn-mlp", setup, range(1))
+
+
+def test_blocks_that_do_not_learn_are_looked_through_once(
+    setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vgg, "_WIDTHS", tuple(width // 16 for width in vgg._WIDTHS))
+    torch.manual_seed(0)
+    backbone = vgg.VGG16()
+    monkeypatch.setattr(matching_data, "load_vgg16", lambda data_dir=None: copy.deepcopy(backbone))
+    setup = replace(setup, finetune=True, blocks=2, epochs=1, iterations=2)
+    ready = prepare(PAINTED, setup)
+    held = ready.data.gallery.images
+    assert held is not None
+    assert held.shape[1:] == (16, 32, 32)
+    whole = prepare(PAINTED, replace(setup, blocks=5)).data.gallery.images
+    assert whole is not None
+    for part, wanted in zip(backbone(held[:2]), backbone(whole[:2]), strict=True):
+        torch.testing.assert_close(part, wanted)
+    run(PAINTED, "ehnn-mlp", ready, setup, 0, tmp_path / "run", say=lambda text: None)
+    trained, before = load_matcher(tmp_path / "run")[0].backbone, backbone.state_dict()
+    assert trained is not None
+    moved = {n for n, p in trained.state_dict().items() if not torch.equal(p, before[n].half().float())}
+    assert moved
+    assert not any(n.startswith(tuple(f"to_relu4_2.{i}." for i in range(17))) for n in moved)
+    assert "--blocks 2" in command(VOC, "ehnn-mlp", setup, range(1))
 
 
 def test_time_is_left_for_judging(setup: Setup, tmp_path: Path) -> None:

@@ -91,6 +91,19 @@ def test_best_parameters_are_those_of_the_best_epoch() -> None:
         assert not torch.equal(whole.runs.parameters[name], value) or not value.any()
 
 
+def test_without_validation_the_last_epoch_is_kept() -> None:
+    class Unvalidated(Tiny):
+        def evaluate(self, predict):
+            return {"test": super().evaluate(predict)["test"]}
+
+    result = train(task=Unvalidated(), epochs=3)
+    assert result.best_epoch == [3]
+    for name, value in result.runs.parameters.items():
+        assert torch.equal(result.best[name], value)
+    with pytest.raises(ValueError, match="patience=2 needs validation data, the task has none"):
+        train(task=Unvalidated(), epochs=3, patience=2)
+
+
 def test_early_stopping_waits_for_the_last_run_to_gain() -> None:
     valid = [[50.0, 50.0], [40.0, 60.0], [40.0, 40.0], [40.0, 40.0], [99.0, 99.0]]
     result = train(task=Scripted([(v, v) for v in valid]), seeds=(0, 1), epochs=5, patience=2)

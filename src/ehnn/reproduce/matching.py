@@ -26,7 +26,7 @@ BASELINES = {"coordinates": "coordinates", "vgg16": "features"}
 SHOWN = ("ehnn-mlp", "ehnn-transformer", "nhgm-v2", "ngm-v2")
 """Models that are trained unless others are named."""
 METRIC = "f1"
-LEGEND = "F1 in % on test pairs; epoch chosen on validation, or best on test like the paper's."
+LEGEND = "F1 in % on test pairs; epoch chosen on validation, the last, or best on test like the paper's."
 
 
 def reproduce(
@@ -140,6 +140,8 @@ def command(benchmark: Benchmark, model: str, setup: Setup, seeds: Sequence[int]
     words += [f"--test-pairs {setup.test_pairs}"] if setup.test_pairs is not None else []
     words += [f"--epoch-pairs {setup.epoch_pairs}"] if setup.epoch_pairs is not None else []
     words += [f"--test-every {setup.test_every}"] if setup.test_every != 1 else []
+    words += [f"--hold-out {setup.hold_out}"] if setup.hold_out is not None else []
+    words += [f"--blocks {setup.blocks}"] if setup.blocks != Setup().blocks else []
     words += [f"--{name}" for name in ("finetune", "amp", "tf32") if getattr(setup, name)]
     words += [f"--minutes {setup.minutes:g}"] if setup.minutes is not None else []
     return " ".join([*words, f"--device {setup.device}"])

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ehnn.tasks.matching.evaluation import HARDER, TRACKED, evaluation_pairs, first_of_each
 from ehnn.tasks.matching.feature_cache import FeatureStore, weights_hash
@@ -15,9 +16,12 @@ from ehnn.tasks.matching.gallery import Gallery
 from ehnn.tasks.matching.keypoints import Keypoints
 from ehnn.tasks.matching.pairs import Pair
 from ehnn.tasks.matching.task import MatchingData
-from ehnn.tasks.matching.vgg import load_vgg16
+from ehnn.tasks.matching.vgg import VGG16, load_vgg16
 
 from .matching_recipes import Benchmark
+
+BLOCKS = 5
+"""Of convolutions in VGG16."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,10 @@ class Setup:
         epoch_pairs: test pairs per category that are judged while training, for the best epoch on test
             pairs; None for all. The validated epoch is judged on all of them in any case.
         test_every: epochs between two such judgements.
+        hold_out: training images per category for validation; 0 keeps the last epoch.
         finetune: train the backbone too; otherwise its features are computed once and kept.
+        blocks: of a backbone that is trained, the last of its five blocks that learn, from 2 on; what the
+            others see is computed once.
         amp: a backbone that is trained works in bfloat16.
         tf32: products and convolutions on a GPU may be rounded to TF32.
         minutes: for training and judging each model and seed; no epoch begins that would end later.
@@ -51,7 +58,9 @@ class Setup:
     hard_pairs: int = 100
     epoch_pairs: int | None = None
     test_every: int = 1
+    hold_out: int | None = None
     finetune: bool = False
+    blocks: int = BLOCKS
     amp: bool = False
     tf32: bool = False
     minutes: float | None = None
@@ -65,6 +74,10 @@ class Setup:
         if self.workers is not None:
             return self.workers
         return min(8, os.cpu_count() or 1) if self.on_gpu else 0
+
+    def held_out(self, benchmark: Benchmark) -> int:
+        """Training images per category that are kept for validation."""
+        return benchmark.valid_images if self.hold_out is None else self.hold_out
 
     @property
     def on_gpu(self) -> bool:
@@ -92,7 +105,9 @@ class Prepared:
 
 def prepare(benchmark: Benchmark, setup: Setup) -> Prepared:
     """Read the data, compute what a frozen backbone sees, draw the pairs for evaluation."""
-    images = benchmark.load(setup.data_dir).with_validation(benchmark.valid_images)
+    images = benchmark.load(setup.data_dir)
+    if held := setup.held_out(benchmark):
+        images = images.with_validation(held)
     test_pairs = setup.test_pairs or benchmark.test_pairs
     pairs = evaluation_pairs(images, setup.valid_pairs or benchmark.valid_pairs, test_pairs, setup.hard_pairs)
     if setup.epoch_pairs is not None and setup.epoch_pairs < test_pairs:
@@ -100,7 +115,7 @@ def prepare(benchmark: Benchmark, setup: Setup) -> Prepared:
     backbone = load_vgg16(data_dir=setup.data_dir)
     seen: list[Keypoints] = [*images.items()]
     seen += [k for kind in HARDER for pair in pairs[kind] for k in (pair.a, pair.b)]
-    gallery = Gallery.of_images(seen, setup.device) if setup.finetune else _frozen(seen, backbone, setup)
+    gallery = _looked_at(seen, backbone, setup) if setup.finetune else _frozen(seen, backbone, setup)
     data = MatchingData.of(images, gallery, pairs, 200 if setup.on_gpu else 50, setup.processes)
     example = pairs["test"][len(pairs["test"]) // 3]
     trained = backbone if setup.finetune else None
@@ -112,6 +127,21 @@ def _channels(backbone: nn.Module) -> tuple[int, int]:
     device = next(backbone.parameters()).device
     *maps, whole = backbone(torch.zeros(1, 3, 32, 32, device=device))
     return sum(m.shape[1] for m in maps), whole.shape[1]
+
+
+def _looked_at(items: list[Keypoints], backbone: VGG16, setup: Setup) -> Gallery:
+    """Images, or what the blocks that do not learn make of them."""
+    if setup.blocks == BLOCKS:
+        return Gallery.of_images(items, setup.device)
+    frozen = BLOCKS - setup.blocks
+    backbone.freeze_blocks(frozen)
+    working = copy.deepcopy(backbone).to(setup.device).eval()
+
+    def begin(images: Tensor) -> Tensor:
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=setup.amp):
+            return working.first_blocks(images, frozen)
+
+    return Gallery.of_images(items, setup.device, begin)
 
 
 def _frozen(items: list[Keypoints], backbone: nn.Module, setup: Setup) -> Gallery:

@@ -34,9 +34,10 @@ from .matching_recipes import Benchmark
 
 Scores = dict[str, dict[str, float]]
 """F1 in percent by selection rule, then by setting: a category, "mean", "mean, rotated" …"""
-RULES = ("validation", "test-best")
+RULES = ("validation", "last", "test-best")
+"""The epoch: best on validation pairs, the last where no image was held out, best on test pairs."""
 EXAMPLE = "example.png"
-_LATER = ("epoch_pairs", "test_every", "amp", "tf32")
+_LATER = ("epoch_pairs", "test_every", "amp", "tf32", "blocks")
 
 
 def run(
@@ -79,9 +80,11 @@ def run(
     save_matcher(folder, state, _about(benchmark, model, ready, setup))
     with atomic_write(path) as file:
         file.write(json.dumps(told, indent=1) + "\n")
+    rule, chosen = next(iter(told["scores"].items()))
+    how = f"validation {result.best_valid[0]:.2f} " if rule == "validation" else ""
     say(
-        f"{model}, seed {seed}: {told['iterations']} iterations; validation {result.best_valid[0]:.2f} "
-        f"(epoch {told['best_epoch']} of {told['epochs']}), test {told['scores']['validation']['mean']:.2f}"
+        f"{model}, seed {seed}: {told['iterations']} iterations; {how}"
+        f"(epoch {told['best_epoch']} of {told['epochs']}), test {chosen['mean']:.2f}"
     )
     if told["epochs"] >= config.epochs:
         (folder / CHECKPOINT).unlink(missing_ok=True)
@@ -122,20 +125,19 @@ def _make(benchmark: Benchmark, model: str, ready: Prepared, amp: bool) -> nn.Mo
 
 
 def _judge(task: Matching, result: Result) -> dict[str, Any]:
-    """Test scores at the chosen epochs, and of the validated parameters on harder pairs.
+    """Test scores at the chosen epochs, and of the chosen parameters on harder pairs.
 
-    The validated parameters are judged on all test pairs, here if training did not; there is no best epoch on
-    test pairs where none was judged.
+    The parameters of the best validation epoch, or the last ones, are judged on all test pairs, here if
+    training did not; there is no best epoch on test pairs where none was judged.
     """
     rows = {row["epoch"]: row for row in result.history}
     tested = [row for row in rows.values() if "test" in row]
     chosen = rows[result.best_epoch[0]]
     result.runs.load(result.best)
     known = "test" in chosen and TRACKED not in task.data.fixed
-    scores: Scores = {
-        "validation": _by_category(chosen) if known else plain_scores(task, result.runs.forward)
-    }
-    scores["validation"] |= hard_scores(task, result.runs.forward)
+    plain = _by_category(chosen) if known else plain_scores(task, result.runs.forward)
+    rule = "validation" if "valid" in chosen else "last"
+    scores: Scores = {rule: plain | hard_scores(task, result.runs.forward)}
     if tested:
         scores["test-best"] = _by_category(max(tested, key=lambda row: row["test"][0]))
     epochs = result.history[-1]["epoch"]
@@ -195,7 +197,7 @@ def run_folder(runs_dir: Path, benchmark: Benchmark, model: str, setup: Setup, s
     # What is not asked for is left out: folders from before there was such a choice stay good.
     asked += [(name, value) for name, value in more.items() if value != getattr(Setup(), name)]
     config = config_of(benchmark, model, replace(setup, checkpoint_every=1))
-    told = repr((config, benchmark.recipes[model], benchmark.valid_images, asked))
+    told = repr((config, benchmark.recipes[model], setup.held_out(benchmark), asked))
     code = hashlib.sha256(told.encode()).hexdigest()[:8]
     how = f"{setup.epochs or benchmark.epochs}x{setup.iterations or benchmark.iterations}-{code}"
     return runs_dir / benchmark.name / benchmark.row(model, setup.finetune) / how / f"seed-{seed}"

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from .matching import LEGEND, SHOWN, draw, reproduce, table
-from .matching_data import Setup
+from .matching_data import BLOCKS, Setup
 from .matching_recipes import BENCHMARKS, Benchmark
 from .report import plain_table
 
@@ -51,7 +51,9 @@ def _parser(benchmark: Benchmark, description: str | None) -> argparse.ArgumentP
     add("--hard-pairs", type=int, default=100, help="turned, and with outliers; per category")
     add("--epoch-pairs", type=int, help="test pairs per category judged while training; all unless told")
     add("--test-every", type=int, default=1, help="epochs between two judgements of test pairs")
+    add("--hold-out", type=int, help=f"training images per category, {benchmark.valid_images}; 0: last epoch")
     add("--finetune", action="store_true", help="train the backbone too")
+    add("--blocks", type=int, choices=range(2, BLOCKS + 1), default=BLOCKS, help="of VGG16 that learn")
     add("--amp", action="store_true", help="a backbone that is trained works in bfloat16")
     add("--tf32", action="store_true", help="float32 products and convolutions on a GPU may use TF32")
     add("--minutes", type=float, help="of training and judging a model; no epoch begins that would end later")

@@ -39,7 +39,10 @@ class Task(Protocol):
         """``[runs, rows, channels] → [runs]``."""
 
     def evaluate(self, predict: Callable[[Any], Tensor], /) -> dict[str, Tensor]:
-        """``{"valid": [runs], "test": [runs]}`` of ``predict: h → [runs, rows, channels]``."""
+        """``{"valid": [runs], "test": [runs]}`` of ``predict: h → [runs, rows, channels]``.
+
+        Without ``valid``, where nothing is held out, the last epoch is the one that is kept.
+        """
 
 
 class NotFiniteError(RuntimeError):
@@ -206,6 +209,8 @@ class _Trainer:
     @torch.no_grad()
     def _evaluate(self, loss: Tensor) -> dict[str, float]:
         metrics = self.task.evaluate(self._predict)
+        if self.config.patience is not None and "valid" not in metrics:
+            raise ValueError(f"patience={self.config.patience} needs validation data, the task has none")
         row: dict[str, Any] = {"epoch": self.epoch, "loss": loss.tolist()} | {
             k: v.tolist() for k, v in metrics.items()
         }
@@ -215,7 +220,7 @@ class _Trainer:
             with (self.directory / "metrics.jsonl").open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
             self.board.write(row)
-        for r, value in enumerate(row["valid"]):
+        for r, value in enumerate(row.get("valid", [torch.inf] * len(self.result.runs))):
             if value >= self.result.best_valid[r]:
                 self.last_gain = self.epoch if value > self.result.best_valid[r] else self.last_gain
                 self.result.best_valid[r], self.result.best_epoch[r] = value, self.epoch

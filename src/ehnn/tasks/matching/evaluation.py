@@ -35,9 +35,11 @@ def evaluation_pairs(
 ) -> dict[str, list[Pair]]:
     """Fixed pairs "valid", "test" and those of `HARDER`, so many of each category, always the same.
 
-    The harder ones are the first ``hard`` test pairs of a category.
+    The harder ones are the first ``hard`` test pairs of a category. A split that is not there has no
+    pairs.
     """
-    found = {"valid": _pairs_of(keypoint_set, "valid", valid), "test": _pairs_of(keypoint_set, "test", test)}
+    counts = {"valid": valid, "test": test}
+    found = {s: _pairs_of(keypoint_set, s, n) for s, n in counts.items() if s in keypoint_set.splits}
     for kind in kinds:
         found[kind] = harder(_pairs_of(keypoint_set, "test", hard), kind)
     return found

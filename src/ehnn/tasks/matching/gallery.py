@@ -69,7 +69,8 @@ class Gallery:
     Attributes:
         places: where everything is.
         features: ``[rows, channels]`` and ``whole [images, channels]`` of a frozen backbone, or None.
-        images: ``[images, 3, 256, 256]`` uint8 for a backbone that is trained along, or None.
+        images: ``[images, 3, 256, 256]`` uint8 for a backbone that is trained along, or what the frozen part
+            of it makes of them; or None.
     """
 
     places: Places
@@ -90,8 +91,14 @@ class Gallery:
         return cls(places, rows.to(device), torch.stack([whole[name] for name in places.number]).to(device))
 
     @classmethod
-    def of_images(cls, items: Iterable[Keypoints], device: torch.device | str = "cpu") -> Gallery:
-        """The decoded images, 196 kB each."""
+    def of_images(
+        cls,
+        items: Iterable[Keypoints],
+        device: torch.device | str = "cpu",
+        begin: Callable[[Tensor], Tensor] | None = None,
+    ) -> Gallery:
+        """The decoded images, 196 kB each, or what ``begin``, the frozen part of a backbone, makes of
+        them."""
         sets = distinct(items)
         places = Places.of(sets)
         by_id = {k.id: k for k in sets}
@@ -99,7 +106,7 @@ class Gallery:
         with ThreadPoolExecutor() as pool:  # decoding does not hold Python's lock
             for i, pixels in enumerate(pool.map(lambda name: by_id[name].read_image(), places.number)):
                 images[i] = pixels
-        return cls(places, images=images)
+        return cls(places, images=images if begin is None else _by_chunks(begin, images))
 
     @property
     def device(self) -> torch.device:
@@ -140,3 +147,12 @@ class Gallery:
             return replace(side, images=self.images.index_select(0, images))
         features, whole = self.features.index_select(0, rows), self.whole.index_select(0, images)
         return replace(side, features=features, whole=whole)
+
+
+def _by_chunks(begin: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
+    """``begin`` of all images, with memory for one copy of the outcome."""
+    first = begin(images[:_CHUNK])
+    found = first.new_empty(len(images), *first.shape[1:])
+    for start in range(0, len(images), _CHUNK):
+        found[start : start + _CHUNK] = begin(images[start : start + _CHUNK])
+    return found

@@ -31,9 +31,9 @@ class MatchingData:
     """Images to train on and fixed pairs to be judged by, for any number of models.
 
     Attributes:
-        keypoint_set: with the splits "train", "valid" and "test" (`KeypointSet.with_validation`).
+        keypoint_set: with the splits "train", "test" and perhaps "valid" (`KeypointSet.with_validation`).
         gallery: features or images of all of them, where the models are.
-        fixed: batches of pairs by name: "valid", "test" and any more.
+        fixed: batches of pairs by name: "test", perhaps "valid", and any more.
         sets: the sets of keypoints that the fixed pairs of a name come from.
     """
 
@@ -118,12 +118,12 @@ class Matching:
         return split_look(predict(at).squeeze(0), at, self.whole_channels)
 
     def evaluate(self, predict: Predict) -> dict[str, Tensor]:
-        """``valid`` and ``test``, and each of them by category, as ``test/duck``.
+        """``valid`` (where images were held out) and ``test``, and both by category, as ``test/duck``.
 
         ``test`` is judged every ``test_every`` epochs only, on the pairs `TRACKED` if there are such.
         """
         found: dict[str, Tensor] = {}
-        judged = {"valid": "valid"}
+        judged = {"valid": "valid"} if "valid" in self.data.fixed else {}
         if (self._epoch + 1) % self.test_every == 0:
             judged["test"] = TRACKED if TRACKED in self.data.fixed else "test"
         for split, which in judged.items():

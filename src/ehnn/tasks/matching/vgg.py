@@ -37,6 +37,7 @@ class VGG16(nn.Module):
             raise ValueError(f"features must be those of VGG16, with {_LAST} ReLUs, got {len(ends)}")
         first, second, third = (ends[number - 1] for number in (_RELU4_2, _RELU5_1, _LAST))
         self.to_relu4_2 = nn.Sequential(*layers[:first])
+        self._started = _starts(layers[:first])
         self.to_relu5_1 = nn.Sequential(*layers[first:second])
         self.to_end = nn.Sequential(*layers[second:third])
         self.register_buffer("mean", torch.tensor(_MEAN).view(3, 1, 1), persistent=False)
@@ -46,16 +47,36 @@ class VGG16(nn.Module):
         """``[B, 3, H, W]``, uint8 or floats in [0, 1] → relu4_2, relu5_1 and the global feature.
 
         Shapes are ``[B, 512, H/8, W/8]``, ``[B, 512, H/16, W/16]`` and ``[B, 512]``. The global feature is
-        the largest value of each channel of relu5_3 over the image.
+        the largest value of each channel of relu5_3 over the image. What `first_blocks` made of images, which
+        is told by its number of channels, is taken up from there.
         """
-        if images.dim() != 4 or images.shape[1] != 3:
+        start = self._started.get(images.shape[1]) if images.dim() == 4 else None
+        if start is None:
             raise ValueError(f"images must have shape [B, 3, H, W], got {list(images.shape)}")
-        if images.dtype == torch.uint8:
-            images = images.to(self.mean.dtype) / 255
-        x = (images - self.mean) / self.deviation
-        relu4_2 = self.to_relu4_2(x.contiguous(memory_format=torch.channels_last))
+        x = images if start else self._normalised(images)
+        relu4_2 = self.to_relu4_2[start:](x.contiguous(memory_format=torch.channels_last))
         relu5_1 = self.to_relu5_1(relu4_2)
         return relu4_2, relu5_1, self.to_end(relu5_1).amax((2, 3))
+
+    @torch.no_grad()
+    def first_blocks(self, images: Tensor, count: int) -> Tensor:
+        """What the first ``count`` of the five blocks, each with its pooling, make of images."""
+        return self._begin(count)(self._normalised(images)) if count else images
+
+    def freeze_blocks(self, count: int) -> None:
+        """Leave the first ``count`` blocks out of training; see `first_blocks`."""
+        self._begin(count).requires_grad_(False)
+
+    def _begin(self, count: int) -> nn.Sequential:
+        ends = list(self._started.values())
+        if not 0 <= count < len(ends):
+            raise ValueError(f"count must be from 0 to {len(ends) - 1}, got {count}")
+        return self.to_relu4_2[: ends[count]]
+
+    def _normalised(self, images: Tensor) -> Tensor:
+        if images.dtype == torch.uint8:
+            images = images.to(self.mean.dtype) / 255
+        return (images - self.mean) / self.deviation
 
 
 def load_vgg16(path: str | os.PathLike[str] | None = None, data_dir: DataDir = None) -> VGG16:
@@ -77,6 +98,16 @@ def load_vgg16(path: str | os.PathLike[str] | None = None, data_dir: DataDir = N
         for name, parameter in wanted.items():
             parameter.copy_(_checked(path, name, arrays[name], tuple(parameter.shape)))
     return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+
+def _starts(layers: list[nn.Module]) -> dict[int, int]:
+    """Where blocks begin among the layers, by the channels that they read."""
+    starts, channels = {3: 0}, 3
+    for i, layer in enumerate(layers):
+        channels = layer.out_channels if isinstance(layer, nn.Conv2d) else channels
+        if isinstance(layer, nn.MaxPool2d):
+            starts[channels] = i + 1
+    return starts
 
 
 def _plain_layers() -> list[nn.Module]:
