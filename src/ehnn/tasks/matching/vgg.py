@@ -54,6 +54,8 @@ class VGG16(nn.Module):
         if start is None:
             raise ValueError(f"images must have shape [B, 3, H, W], got {list(images.shape)}")
         x = images if start else self._normalised(images)
+        if not torch.is_autocast_enabled(x.device.type):
+            x = x.to(self.mean.dtype)  # the first blocks may have worked in bfloat16
         relu4_2 = self.to_relu4_2[start:](x.contiguous(memory_format=torch.channels_last))
         relu5_1 = self.to_relu5_1(relu4_2)
         return relu4_2, relu5_1, self.to_end(relu5_1).amax((2, 3))
@@ -67,7 +69,7 @@ class VGG16(nn.Module):
         """Leave the first ``count`` blocks out of training; see `first_blocks`."""
         self._begin(count).requires_grad_(False)
 
-    def _begin(self, count: int) -> nn.Sequential:
+    def _begin(self, count: int) -> nn.Module:
         ends = list(self._started.values())
         if not 0 <= count < len(ends):
             raise ValueError(f"count must be from 0 to {len(ends) - 1}, got {count}")
