@@ -22,7 +22,7 @@ KEYS = (
 )  # fmt: skip
 IDENTITY = KEYS[:5]
 """Two rows with the same values here are the same measurement: the later one replaces the earlier."""
-SELECTIONS = ("validation", "test-best", "none")
+SELECTIONS = ("validation", "last", "test-best", "none")
 
 
 def write_rows(

@@ -141,7 +141,8 @@ def command(benchmark: Benchmark, model: str, setup: Setup, seeds: Sequence[int]
     words += [f"--epoch-pairs {setup.epoch_pairs}"] if setup.epoch_pairs is not None else []
     words += [f"--test-every {setup.test_every}"] if setup.test_every != 1 else []
     words += [f"--hold-out {setup.hold_out}"] if setup.hold_out is not None else []
-    words += [f"--blocks {setup.blocks}"] if setup.blocks != Setup().blocks else []
+    for name in ("copies", "thin", "blocks"):
+        words += [f"--{name} {value}"] if (value := getattr(setup, name)) != getattr(Setup(), name) else []
     words += [f"--{name}" for name in ("finetune", "amp", "tf32") if getattr(setup, name)]
     words += [f"--minutes {setup.minutes:g}"] if setup.minutes is not None else []
     return " ".join([*words, f"--device {setup.device}"])

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from ehnn.tasks.matching.augment import with_copies
 from ehnn.tasks.matching.evaluation import HARDER, TRACKED, evaluation_pairs, first_of_each
 from ehnn.tasks.matching.feature_cache import FeatureStore, weights_hash
 from ehnn.tasks.matching.gallery import Gallery
@@ -37,6 +38,8 @@ class Setup:
             pairs; None for all. The validated epoch is judged on all of them in any case.
         test_every: epochs between two such judgements.
         hold_out: training images per category for validation; 0 keeps the last epoch.
+        copies: of each training image, all but one turned, scaled and perhaps mirrored.
+        thin: probability of a keypoint of a training pair to be left out.
         finetune: train the backbone too; otherwise its features are computed once and kept.
         blocks: of a backbone that is trained, the last of its five blocks that learn, from 2 on; what the
             others see is computed once.
@@ -59,6 +62,8 @@ class Setup:
     epoch_pairs: int | None = None
     test_every: int = 1
     hold_out: int | None = None
+    copies: int = 1
+    thin: float = 0.0
     finetune: bool = False
     blocks: int = BLOCKS
     amp: bool = False
@@ -108,6 +113,7 @@ def prepare(benchmark: Benchmark, setup: Setup) -> Prepared:
     images = benchmark.load(setup.data_dir)
     if held := setup.held_out(benchmark):
         images = images.with_validation(held)
+    images = with_copies(images, setup.copies)
     test_pairs = setup.test_pairs or benchmark.test_pairs
     pairs = evaluation_pairs(images, setup.valid_pairs or benchmark.valid_pairs, test_pairs, setup.hard_pairs)
     if setup.epoch_pairs is not None and setup.epoch_pairs < test_pairs:

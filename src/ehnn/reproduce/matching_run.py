@@ -37,7 +37,7 @@ Scores = dict[str, dict[str, float]]
 RULES = ("validation", "last", "test-best")
 """The epoch: best on validation pairs, the last where no image was held out, best on test pairs."""
 EXAMPLE = "example.png"
-_LATER = ("epoch_pairs", "test_every", "amp", "tf32", "blocks")
+_LATER = ("epoch_pairs", "test_every", "amp", "tf32", "blocks", "copies", "thin")
 
 
 def run(
@@ -109,6 +109,7 @@ def make_task(benchmark: Benchmark, model: str, ready: Prepared, setup: Setup, s
         seed=seed,
         iterations=setup.iterations or benchmark.iterations,
         batch_size=setup.batch_size,
+        thin=setup.thin,
         workers=setup.processes,
         test_every=setup.test_every,
         loss=LOSSES.get(model, permutation_loss),

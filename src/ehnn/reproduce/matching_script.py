@@ -52,6 +52,8 @@ def _parser(benchmark: Benchmark, description: str | None) -> argparse.ArgumentP
     add("--epoch-pairs", type=int, help="test pairs per category judged while training; all unless told")
     add("--test-every", type=int, default=1, help="epochs between two judgements of test pairs")
     add("--hold-out", type=int, help=f"training images per category, {benchmark.valid_images}; 0: last epoch")
+    add("--copies", type=int, default=1, help="of training images, but for one turned, scaled and mirrored")
+    add("--thin", type=float, default=0.0, help="probability that a keypoint is left out of a training pair")
     add("--finetune", action="store_true", help="train the backbone too")
     add("--blocks", type=int, choices=range(2, BLOCKS + 1), default=BLOCKS, help="of VGG16 that learn")
     add("--amp", action="store_true", help="a backbone that is trained works in bfloat16")

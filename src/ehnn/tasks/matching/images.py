@@ -114,6 +114,20 @@ class Turned:
         return hashlib.sha256(told.encode()).hexdigest()
 
 
+@dataclass(frozen=True)
+class Mirrored:
+    """An image with left and right exchanged."""
+
+    source: ImageSource
+
+    def read(self) -> Tensor:
+        return self.source.read().flip(2)
+
+    @property
+    def content(self) -> str:
+        return hashlib.sha256(f"{self.source.content} mirrored".encode()).hexdigest()
+
+
 def rotation(angle: float, scale: float) -> Tensor:
     """``[2, 2]`` float64: turn by ``angle`` degrees and magnify."""
     c, s = math.cos(math.radians(angle)), math.sin(math.radians(angle))

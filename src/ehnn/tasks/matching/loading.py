@@ -12,11 +12,12 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from .association import Association, associate
+from .augment import thinned
 from .collate import collate
 from .gallery import Gallery, Places
 from .packing import Packed, pack, unpack
 from .pair_batch import PairBatch, Side
-from .pairs import Pair, PairSampler
+from .pairs import Pair, PairSampler, seeded
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,15 +70,28 @@ class _Lists(Dataset[Packed]):
 
 
 class Batches(Dataset[Packed]):
-    """Batch number ``step`` of a sampler, packed, with the association hypergraph of ``orders``."""
+    """Batch number ``step`` of a sampler, packed, with the association hypergraph of ``orders``.
+
+    ``thin`` is the probability of a keypoint to be left out.
+    """
 
     def __init__(
-        self, sampler: PairSampler, size: int, places: Places, orders: Collection[int] | None = None
+        self,
+        sampler: PairSampler,
+        size: int,
+        places: Places,
+        orders: Collection[int] | None = None,
+        thin: float = 0.0,
     ) -> None:
         self.sampler, self.size, self.places, self.orders = sampler, size, places, orders
+        self.thin = thin
 
     def __getitem__(self, step: int) -> Packed:
-        return pack(drawn(self.sampler.batch_of_pairs(step, self.size), self.places, self.orders))
+        pairs = self.sampler.batch_of_pairs(step, self.size)
+        if self.thin:
+            generator = seeded(self.sampler.seed, step, 5)
+            pairs = [thinned(pair, self.thin, generator) for pair in pairs]
+        return pack(drawn(pairs, self.places, self.orders))
 
 
 class Loader:

@@ -65,6 +65,7 @@ class Matching:
         orders: of the hyperedges that the model reads.
         seed: of the training pairs.
         iterations, batch_size: batches of an epoch, pairs of a batch.
+        thin: probability of a keypoint of a training pair to be left out.
         workers: processes that make batches ahead of the model.
         test_every: epochs between two judgements of test pairs; between them there is no ``test``.
         loss: of the logarithm of doubly stochastic matrices.
@@ -79,6 +80,7 @@ class Matching:
         seed: int = 0,
         iterations: int = 100,
         batch_size: int = 8,
+        thin: float = 0.0,
         workers: int = 0,
         test_every: int = 1,
         loss: Loss = permutation_loss,
@@ -88,7 +90,7 @@ class Matching:
         self.iterations, self.test_every, self._loss = iterations, test_every, loss
         self._epoch = 0
         sampler = PairSampler(data.keypoint_set, "train", seed)
-        batches = Batches(sampler, batch_size, data.gallery.places, self.orders)
+        batches = Batches(sampler, batch_size, data.gallery.places, self.orders, thin)
         self._loader = Loader(batches, workers, data.gallery.device)
 
     def batches(self, epoch: int) -> Iterator[Prepared]:
