@@ -34,8 +34,8 @@ class Setup:
         checkpoint_every: epochs.
         batch_size: pairs.
         test_pairs, valid_pairs, hard_pairs: per category.
-        epoch_pairs: test pairs per category that are judged while training, for the best epoch on test
-            pairs; None for all. The validated epoch is judged on all of them in any case.
+        epoch_pairs: test pairs per category that are judged while training, to be looked at; None for all,
+            which gives the best epoch on test pairs. The chosen epoch is judged on all of them in any case.
         test_every: epochs between two such judgements.
         hold_out: training images per category for validation; 0 keeps the last epoch.
         copies: of each training image, all but one turned, scaled and perhaps mirrored.

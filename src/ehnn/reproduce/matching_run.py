@@ -129,7 +129,7 @@ def _judge(task: Matching, result: Result) -> dict[str, Any]:
     """Test scores at the chosen epochs, and of the chosen parameters on harder pairs.
 
     The parameters of the best validation epoch, or the last ones, are judged on all test pairs, here if
-    training did not; there is no best epoch on test pairs where none was judged.
+    training did not; there is no best epoch on test pairs where none, or not all of them, were judged.
     """
     rows = {row["epoch"]: row for row in result.history}
     tested = [row for row in rows.values() if "test" in row]
@@ -139,7 +139,7 @@ def _judge(task: Matching, result: Result) -> dict[str, Any]:
     plain = _by_category(chosen) if known else plain_scores(task, result.runs.forward)
     rule = "validation" if "valid" in chosen else "last"
     scores: Scores = {rule: plain | hard_scores(task, result.runs.forward)}
-    if tested:
+    if tested and TRACKED not in task.data.fixed:
         scores["test-best"] = _by_category(max(tested, key=lambda row: row["test"][0]))
     epochs = result.history[-1]["epoch"]
     return {
