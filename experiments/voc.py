@@ -9,10 +9,10 @@ of a pair have.
         --epoch-pairs 100 --checkpoint-every 100
 
 ``--minutes`` ends training at the last epoch that fits, with time left to judge; the same command goes on
-from there. ``--epoch-pairs`` judges so many test pairs per category after an epoch, to be looked at; the chosen
-epoch is judged on all of them at the end. ``--hold-out 0 --copies 4 --blocks 2`` are explained in
-docs/matching.md. Precision is float32 unless ``--amp`` (bfloat16 in VGG16) or ``--tf32`` is
-given. Rows of frozen features are named ``ehnn-mlp-frozen`` and so on. ``ehnn reproduce voc`` is the same.
+from there. ``--epoch-pairs`` judges so many test pairs per category after an epoch, to be looked at; the
+chosen epoch is judged on all of them at the end. ``--hold-out 0 --copies 4 --blocks 2`` are explained in
+docs/matching.md. Precision is float32 unless ``--amp`` (bfloat16 in VGG16) or ``--tf32`` is given. Rows of
+frozen features are named ``ehnn-mlp-frozen`` and so on. ``ehnn reproduce voc`` is the same.
 """
 
 from ehnn.reproduce.matching_script import main
