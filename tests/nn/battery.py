@@ -46,6 +46,7 @@ LAYERS: dict[str, Factory] = {
     "transformer-no-order": partial(EHNNTransformer, order_embedding=False, heads=2),
     "all-deep-sets": AllDeepSets,
     "all-deep-sets-sum": partial(AllDeepSets, aggregation="sum"),
+    "all-deep-sets-norm": partial(AllDeepSets, norm=True),
     "all-set-transformer": AllSetTransformer,
 }
 """Layers from any family to any family: name -> factory(d_in, d_out)."""

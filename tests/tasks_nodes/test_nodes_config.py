@@ -80,6 +80,26 @@ def test_settings_reach_the_model():
     assert any(isinstance(m, Dropout) for m in deep.classifier)
 
 
+def test_settings_of_baselines_reach_the_model():
+    assert len(make_model("uni-gcn-ii", settings_of("uni-gcn-ii", "ntu2012"), 100, 67).convs) == 1
+    assert len(make_model("uni-gcn-ii", settings_of("uni-gcn-ii", "house-1"), 100, 2).convs) == 2
+    assert len(make_model("hnhn", settings_of("hnhn", "ntu2012"), 100, 67).convs) == 1
+    han = make_model("han", settings_of("han", "zoo"), 16, 7)
+    assert (han.classifier.in_features, han.dropouts[0].p) == (64, 0.0)
+    for dataset, normed in (("walmart-1", True), ("house-0.6", False)):
+        layer = make_model("all-deep-sets", settings_of("all-deep-sets", dataset), 100, 2).layers[0]
+        assert any(isinstance(m, torch.nn.LayerNorm) for m in layer.modules()) == normed
+
+
+def test_a_baseline_without_a_choice_of_its_own_has_the_common_settings():
+    for dataset in set(DATASETS) - {"zoo"}:
+        for name in ("mlp", "hgnn", "hcha"):
+            assert settings_of(name, dataset) == Settings()
+    assert settings_of("hgnn", "zoo") == settings_of("hnhn", "zoo") == Settings(lr=1e-2)
+    assert settings_of("cegat", "mushroom") == settings_of("cegat", "cora-cocitation")
+    assert settings_of("uni-gcn-ii", "20news") == settings_of("hnhn", "mushroom") == Settings()
+
+
 def test_the_transformer_keeps_what_a_node_was():
     assert make_model("ehnn-transformer", Settings(8, options={"heads": 2}), 6, 3).residual
     assert not make_model("ehnn-mlp", Settings(8), 6, 3).residual
