@@ -6,8 +6,10 @@ import torch
 from torch import Tensor
 
 from ehnn.ops import segment_mean, segment_sum
+from ehnn.ops.cpu_layer import layer_fits
 from ehnn.overlap import Orders, Overlap
 
+from .at_once import AtOnce
 from .layer import (
     AGGREGATIONS,
     Layer,
@@ -75,9 +77,18 @@ class EHNNMLP(Layer):
         self.phi2 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
         self.phi3 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
         self.bias = OrderBias(d_out, code) if order_embedding else None
+        self._at_once: AtOnce | None = None
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
+        y = None
+        if layer_fits(x, self.d_in, self.d_out):
+            if self._at_once is None or not self._at_once.knows(self):
+                self._at_once = AtOnce(self)
+            y = self._at_once(self, x, overlap)
+        return self._part_by_part(x, overlap) if y is None else y
+
+    def _part_by_part(self, x: Tensor, overlap: Overlap) -> Tensor:
         x = self.phi1(x, overlap.source_orders)
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
         local = self._scaled(reduce(x, overlap.local))

@@ -32,7 +32,7 @@ def backend_of(x: Tensor) -> str:
     """The backend that handles ``x``."""
     if _current != "auto":
         return _checked(_current)
-    return {"cpu": "cpu", "cuda": "triton"}.get(x.device.type, "reference")
+    return "cpu" if x.is_cpu else {"cuda": "triton"}.get(x.device.type, "reference")
 
 
 def apply(function: type[torch.autograd.Function], *args: Any) -> Any:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import torch
 
-OPTIONS = ("-O3", "-march=native", "-fPIC", "-shared")
+OPTIONS = ("-O3", "-march=native", "-fno-math-errno", "-fPIC", "-shared")
 REALS = {torch.float32: "float", torch.float64: "double"}
 
 
@@ -31,7 +31,7 @@ def library(name: str, dtype: torch.dtype) -> ctypes.CDLL | None:
         return None
     source = Path(__file__).with_name(f"{name}.c")
     told = [*OPTIONS, f"-DREAL={REALS[dtype]}"]
-    key = "\n".join([source.read_text("utf-8"), compiler, *told, _processor()])
+    key = "\n".join([*_sources(), compiler, *told, _processor()])
     try:
         path = _folder() / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:24]}.so"
         if not path.exists():
@@ -39,6 +39,12 @@ def library(name: str, dtype: torch.dtype) -> ctypes.CDLL | None:
         return ctypes.CDLL(str(path))
     except (OSError, subprocess.SubprocessError):  # a machine without it is a slower one, not a broken one
         return None
+
+
+def _sources() -> list[str]:
+    """All sources, since they include each other."""
+    paths = (p for p in Path(__file__).parent.iterdir() if p.suffix in (".c", ".h"))
+    return [p.read_text("utf-8") for p in sorted(paths)]
 
 
 def _compiler() -> str | None:

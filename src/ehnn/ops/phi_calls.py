@@ -41,7 +41,7 @@ class Shared:
         self.keep = keep
 
 
-class _Mask(ctypes.Structure):
+class CMask(ctypes.Structure):
     _fields_ = [("rows", c_void_p), ("on", c_int64), ("seed", c_int64), ("whole", c_int64), ("p", c_double)]
 
 
@@ -50,8 +50,8 @@ class _Phi(ctypes.Structure):
         *((name, c_int64) for name in ("rows", "start", "d", "code", "orders", "lasts")),
         *((name, c_void_p) for name in ("x", "gamma", "beta", "first", "b1", "w2", "b2", "w3", "last")),
         *((name, c_void_p) for name in ("codes", "index", "last_index")),
-        ("mask1", _Mask),
-        ("mask2", _Mask),
+        ("mask1", CMask),
+        ("mask2", CMask),
         *((name, c_void_p) for name in ("mean", "rstd", "h1", "h2", "y", "grad", "dx", "sums")),
     ]
 
@@ -134,8 +134,8 @@ def _at(t: Tensor | None, step: int) -> int | None:
     return None if t is None else t.data_ptr() + step
 
 
-def _mask(mask: Mask | None, seed: Tensor | None, rows: int, start: int) -> _Mask:
+def _mask(mask: Mask | None, seed: Tensor | None, rows: int, start: int) -> CMask:
     if mask is None or seed is None:
-        return _Mask()
+        return CMask()
     whole = rows if mask.whole is None else mask.whole
-    return _Mask(_at(mask.rows, 8 * start), 1, int(seed), whole, mask.p)
+    return CMask(_at(mask.rows, 8 * start), 1, int(seed), whole, mask.p)

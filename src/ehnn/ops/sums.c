@@ -1,20 +1,18 @@
 /* Sums over the rows of a pattern: y[r] = of_rows[r] Σ of_cols[c] x[c] over the columns c of row r. REAL is float
    or double; factors may be NULL. */
 
-#include <stdint.h>
+#include "vectors.h"
 
-typedef REAL V __attribute__((vector_size(64), aligned(sizeof(REAL)), may_alias));
-enum { LANES = 64 / sizeof(REAL), AHEAD = 12, PART = 256 };
-#define INLINE static inline __attribute__((always_inline))
+enum { AHEAD = 12, PAIRS = 256 };
 
 /* C vectors of each row. Long rows are added up in parts, which rounds better. */
-INLINE void panel(const int C, int64_t begin, int64_t end, int64_t d, const REAL *x, const int64_t *ptr,
-                  const int64_t *index, const REAL *of_rows, const REAL *of_cols, REAL *y) {
+INLINE void columns(const int C, int64_t begin, int64_t end, int64_t d, const REAL *x, const int64_t *ptr,
+                    const int64_t *index, const REAL *of_rows, const REAL *of_cols, REAL *y) {
   const int64_t last = ptr[end];
   for (int64_t r = begin; r < end; r++) {
     V whole[4] = {0};
-    for (int64_t start = ptr[r]; start < ptr[r + 1]; start += PART) {
-      const int64_t stop = start + PART < ptr[r + 1] ? start + PART : ptr[r + 1];
+    for (int64_t start = ptr[r]; start < ptr[r + 1]; start += PAIRS) {
+      const int64_t stop = start + PAIRS < ptr[r + 1] ? start + PAIRS : ptr[r + 1];
       V sum[4] = {0};
       for (int64_t j = start; j < stop; j++) {
         if (j + AHEAD < last)
@@ -37,8 +35,8 @@ static void column(int64_t begin, int64_t end, int64_t d, const REAL *x, const i
                    const REAL *of_rows, const REAL *of_cols, REAL *y) {
   for (int64_t r = begin; r < end; r++) {
     REAL whole = 0;
-    for (int64_t start = ptr[r]; start < ptr[r + 1]; start += PART) {
-      const int64_t stop = start + PART < ptr[r + 1] ? start + PART : ptr[r + 1];
+    for (int64_t start = ptr[r]; start < ptr[r + 1]; start += PAIRS) {
+      const int64_t stop = start + PAIRS < ptr[r + 1] ? start + PAIRS : ptr[r + 1];
       REAL sum = 0;
       for (int64_t j = start; j < stop; j++) sum += (of_cols ? of_cols[index[j]] : 1) * x[index[j] * d];
       whole += sum;
@@ -52,7 +50,7 @@ void segment_sum(int64_t begin, int64_t end, int64_t d, const REAL *x, const int
                  const REAL *of_rows, const REAL *of_cols, REAL *y) {
   int64_t c = 0;
   for (; c + 4 * LANES <= d; c += 4 * LANES)
-    panel(4, begin, end, d, x + c, ptr, index, of_rows, of_cols, y + c);
-  for (; c + LANES <= d; c += LANES) panel(1, begin, end, d, x + c, ptr, index, of_rows, of_cols, y + c);
+    columns(4, begin, end, d, x + c, ptr, index, of_rows, of_cols, y + c);
+  for (; c + LANES <= d; c += LANES) columns(1, begin, end, d, x + c, ptr, index, of_rows, of_cols, y + c);
   for (; c < d; c++) column(begin, end, d, x + c, ptr, index, of_rows, of_cols, y + c);
 }
