@@ -125,6 +125,7 @@ def _step(pair: nn.Module, x: Tensor, variant: str) -> Step:
             overlap.prepare()
     compiled: Callable[[Tensor], Tensor] = pair
     if variant in (COMPILED, BOTH):
+        torch._dynamo.config.recompile_limit = 64  # all pairs share one `forward`
         compiled = torch.compile(pair, dynamic=False)
     step = make_step(pair, lambda: compiled(x), x)
     step()
