@@ -47,6 +47,7 @@ DATASETS = (  # those that take longest first
 DEFAULT, TUNED = "node-classifier", ("ehnn-mlp", "ehnn-transformer")
 CANDIDATES: dict[str, dict[str, Any]] = {
     "ehnn-mlp": {},
+    "ehnn-mlp, residual": {"residual": True},
     "ehnn-mlp, not residual": {"residual": False},
     "ehnn-mlp, weight decay 1e-3": {"weight_decay": 1e-3},
     "ehnn-mlp, width 128": {"width": 128},

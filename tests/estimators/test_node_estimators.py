@@ -44,7 +44,7 @@ def test_classifier_converges(kinds: ehnn.Hypergraph, model: str) -> None:
 
 def test_defaults_find_the_kinds(kinds: ehnn.Hypergraph) -> None:
     known, asked = hidden(kinds)
-    assert ehnn.NodeClassifier(epochs=80).fit(kinds, known).score(kinds, asked) > 0.8
+    assert ehnn.NodeClassifier().fit(kinds, known).score(kinds, asked) > 0.8
 
 
 def test_labels_by_name_with_text_classes(kinds: ehnn.Hypergraph) -> None:

@@ -26,7 +26,8 @@ class NodeEstimator(Estimator):
 
     Args:
         residual: of EHNN models: whether nodes keep, from layer to layer, what they were; see `Plan`. None:
-            both are trained, in twice the time, and the validation labels choose (``residual_``).
+            both are trained, in twice the time, and the validation labels choose (``residual_``); without
+            such labels they do.
         hypergraph: where it is given, ``fit``, ``predict`` and ``score`` take *nodes* (numbers or names) in
             place of a hypergraph, one row each. So scikit-learn's helpers can split the nodes:
             ``cross_val_score(NodeClassifier(hypergraph=h), np.arange(h.num_nodes), y)``.
@@ -37,7 +38,7 @@ class NodeEstimator(Estimator):
     lr: float = 3e-3
     epochs: int = 300
     patience: int | None = 60
-    residual: bool | None = True
+    residual: bool | None = None
     hypergraph: Any = None
 
     def _learn(self, values: list[Any]) -> Targets:
@@ -71,7 +72,7 @@ class NodeEstimator(Estimator):
     def _train_choices(self, task: Supervised, validated: bool) -> None:
         """Train without and with residual connections, and keep the better; of equals, the first."""
         possible = self._plan().can_be_residual
-        choices = [possible and bool(self.residual)]
+        choices = [possible and self.residual is not False]
         if possible and self.residual is None and validated:
             choices = [False, True]
         best: dict[str, Any] = {}
