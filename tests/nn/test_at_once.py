@@ -43,8 +43,34 @@ def test_where_it_does_not_apply(o):
     assert not at_once(EHNNMLP(10, 10)(x[:, :10], o))
     assert not at_once(EHNNMLP(16, 16, dropout=0.5)(x, o))
     assert at_once(EHNNMLP(16, 16, dropout=0.5).eval()(x, o))
-    both = torch.vmap(lambda x: layer(x, o))(torch.stack([x, x]))
-    torch.testing.assert_close(both[0], layer(x, o), rtol=1e-5, atol=1e-5)
+    found = torch.func.grad(lambda x: layer(x, o).square().sum())(x)
+    inner = x.clone().requires_grad_()
+    want = torch.autograd.grad(layer(inner, o).square().sum(), inner)[0]
+    torch.testing.assert_close(found, want, rtol=1e-4, atol=1e-4)
+
+
+def test_many_runs_are_one_operation_and_each_what_it_is_alone(o):
+    layers, x = [EHNNMLP(16, 16) for _ in range(3)], torch.randn(3, 20, 16, requires_grad=True)
+    stacked = {k: torch.stack([dict(m.named_parameters())[k].detach() for m in layers]).requires_grad_()
+               for k, _ in layers[0].named_parameters()}  # fmt: skip
+
+    def one(parameters, x):
+        return torch.func.functional_call(layers[0], parameters, (x, o))
+
+    y = torch.vmap(one)(stacked, x)
+    assert "CpuLayerOfRuns" in type(y.grad_fn).__name__
+    grads = torch.autograd.grad(y.square().sum(), [x, *stacked.values()], create_graph=True)
+    for r, layer in enumerate(layers):
+        alone = x[r].detach().requires_grad_()
+        want = layer(alone, o)
+        torch.testing.assert_close(y[r], want)
+        wanted = torch.autograd.grad(want.square().sum(), [alone, *layer.parameters()])
+        for got, wish in zip(grads, wanted, strict=True):
+            torch.testing.assert_close(got[r], wish, rtol=1e-4, atol=1e-4)
+    with pytest.raises(RuntimeError, match="use_backend"):
+        torch.autograd.grad(grads[0].sum(), x)
+    shared = torch.vmap(lambda x: layers[0](x, o))(x)
+    torch.testing.assert_close(shared[1], layers[0](x[1], o))
 
 
 @pytest.mark.parametrize("edges", [[], [[]], [[0, 1]]])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor, nn
 
 from ehnn.ops import Mask
-from ehnn.ops.cpu_layer import Kind, Signature, cpu_layer, plan_of
+from ehnn.ops.cpu_layer import Kind, Signature, cpu_layer, cpu_layer_of_runs, in_vmap, plan_of
 from ehnn.overlap import Overlap
 
 from .memory import is_bounded
@@ -60,11 +60,13 @@ class AtOnce:
         if not self._as_built or any(self._hooks):  # who listens to a φ wants it to be called
             return None
         parameters = [p for d in self._dictionaries for p in d.values()]
-        places = self._signature.checked(parameters, x.dtype)
-        if places is None:
+        masks, many = self._masks() if layer.training else (), in_vmap()
+        if masks is None or (many and masks):
             return None
-        masks = self._masks() if layer.training else ()
-        if masks is None:
+        if many and not self._signature.fits(parameters, x.dtype):
+            return None
+        places = None if many else self._signature.checked(parameters, x.dtype)
+        if places is None and not many:
             return None
         encoding, mean = self._encoding, layer.aggregation == "mean"
         bounded = is_bounded(x) or is_bounded(overlap.target_batch) or is_bounded(overlap.sizes.index)
@@ -72,7 +74,11 @@ class AtOnce:
             layer.d_out, x.dtype, encoding.kind, mean, layer.scale, layer.global_interaction, not bounded
         )
         plan = plan_of(overlap, kind, partial(encoding.of, dtype=x.dtype) if encoding.dim else None)
-        return None if plan is None else cpu_layer(x, plan, self._signature, parameters, places, masks)
+        if plan is None:
+            return None
+        if places is None:
+            return cpu_layer_of_runs(x, plan, self._signature, parameters)
+        return cpu_layer(x, plan, self._signature, parameters, places, masks)
 
     def _masks(self) -> Sequence[Mask | None] | None:
         """Of the two dropouts of each φ, empty if none drops; None if the kernel cannot make them."""

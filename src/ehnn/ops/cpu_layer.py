@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from ctypes import c_int64
+from functools import partial
 from itertools import accumulate
 from operator import is_
 from typing import Any
@@ -27,7 +28,7 @@ from ehnn.overlap import Orders, Overlap
 
 from .backend import apply
 from .compiled import library
-from .cpu_phi import FEW, cpu_fits
+from .cpu_phi import FEW, _transformed, cpu_fits, leading
 from .dropout import Mask
 from .layer_calls import Kind, Plan, backward, forward, masks_of
 from .phi_calls import ROWS_PER_THREAD
@@ -36,8 +37,16 @@ _plans: WeakKeyDictionary[Overlap, dict[Kind, Plan | None]] = WeakKeyDictionary(
 
 
 def layer_fits(x: Tensor, d_in: int, d_out: int) -> bool:
-    """Whether `cpu_layer` may take x: `cpu_fits`, and nothing transforms the computation."""
-    return cpu_fits(x, d_in, d_out) and not torch._C._are_functorch_transforms_active()
+    """Whether `cpu_layer` may take x: `cpu_fits`, and nothing but one `vmap` transforms the computation."""
+    return cpu_fits(x, d_in, d_out) and (not _transformed() or in_vmap())
+
+
+def in_vmap() -> bool:
+    """Whether the computation is one for many runs: inside `vmap` and no other transform."""
+    if not _transformed():
+        return False
+    stack = torch._C._functorch.get_interpreter_stack() or []
+    return [one.key() for one in stack] == [torch._C._functorch.TransformType.Vmap]
 
 
 def plan_of(overlap: Overlap, kind: Kind, codes: Callable[[Orders], Tensor] | None) -> Plan | None:
@@ -102,6 +111,13 @@ class Signature:
                     return None
             self._right = given, at
         return self._whole(at)
+
+    def fits(self, given: Sequence[Any], dtype: torch.dtype) -> bool:
+        """Whether parameters of many runs at once are, for each run, as the kernel takes them."""
+        if len(given) != len(self.shapes) or any(p is None for p in given):
+            return False
+        pairs = zip(given, self.shapes, strict=True)
+        return all(p.shape == shape and p.dtype is dtype and p.is_cpu for p, shape in pairs)
 
     def _whole(self, at: list[int]) -> list[int]:
         if not self.norm:
@@ -169,3 +185,48 @@ def _gradients(
     places, grads = signature.places(given), x.new_empty(signature.total)
     dx = backward(plan, masks, x, kept, places, grad.contiguous(), grads, signature.offsets)
     return [dx, *signature.cut(grads)]
+
+
+def cpu_layer_of_runs(x: Tensor, plan: Plan, signature: Signature, parameters: Sequence[Any]) -> Tensor:
+    """The same inside `vmap`, without dropout: the kernel is called for one run after the other, and autograd
+    sees one operation."""
+    return apply(_CpuLayerOfRuns, x, plan, signature, *parameters)[0]
+
+
+class _CpuLayerOfRuns(torch.autograd.Function):
+    """x and the parameters, with a dimension for runs before the others → y, and what is kept."""
+
+    @staticmethod
+    def forward(x: Tensor, plan: Plan, signature: Signature, *given: Tensor) -> tuple[Tensor, Tensor]:
+        each = [
+            forward(plan, None, x[r].contiguous(), signature.places([p[r] for p in given]), gradient=True)
+            for r in range(x.shape[0])
+        ]
+        y, kept = zip(*each, strict=True)
+        return torch.stack(y), torch.stack(kept)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+        x, plan, signature, *given = inputs
+        ctx.mark_non_differentiable(output[1])
+        ctx.save_for_backward(output[1], x, *given)
+        ctx.told = plan, signature
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, ...]:
+        kept, x, *given = ctx.saved_tensors
+        again = partial(apply, _CpuLayerBackward)
+        of_run: Callable[..., Any] = again if torch.is_grad_enabled() else _gradients
+        each = [
+            of_run(grad[r], *ctx.told, None, kept[r], x[r].contiguous(), *(p[r] for p in given))
+            for r in range(x.shape[0])
+        ]
+        dx, *grads = (torch.stack(parts) for parts in zip(*each, strict=True))
+        return dx, None, None, *grads
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[tuple[Tensor, ...], Any]:
+        x, plan, signature, *given = args
+        dims = in_dims[0], *in_dims[3:]
+        x, *given = (leading(t, dim, info.batch_size) for t, dim in zip((x, *given), dims, strict=True))
+        return apply(_CpuLayerOfRuns, x, plan, signature, *given), (0, 0)

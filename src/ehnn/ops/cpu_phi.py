@@ -176,8 +176,11 @@ def _stacked(runs: int, in_dims: Sequence[Any], args: Sequence[Any]) -> list[Any
     """``args`` with a dimension for runs before the others, except the last, which all runs share."""
 
     def one(t: Tensor | None, dim: int | None) -> Tensor | None:
-        if t is None:
-            return None
-        return t.expand(runs, *t.shape) if dim is None else t.movedim(dim, 0)
+        return None if t is None else leading(t, dim, runs)
 
     return [*map(one, args[:-1], in_dims[:-1]), args[-1]]
+
+
+def leading(t: Tensor, dim: int | None, runs: int) -> Tensor:
+    """``t`` with its dimension for runs before the others."""
+    return t.expand(runs, *t.shape) if dim is None else t.movedim(dim, 0)
