@@ -79,8 +79,8 @@ def test_a_thinned_pair_keeps_partners_together() -> None:
     a, b = painted_set().items("Duck", "train")[:2]
     generator = seeded(1)
     sizes = set()
-    for _ in range(40):
-        pair = thinned(make_pair(a, b, generator=generator), 0.5, generator)
+    for _ in range(80):
+        pair = thinned(make_pair(a, b, generator=generator), 0.3, generator)
         assert [pair.b.names[i] for i in pair.target.tolist()] == list(pair.a.names)
         assert len(pair.a) == len(pair.b)
         sizes.add(len(pair.a))
