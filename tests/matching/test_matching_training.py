@@ -23,15 +23,13 @@ from ehnn.tasks.matching.evaluation import evaluation_pairs, harder
 from ehnn.tasks.matching.feature_cache import FeatureStore
 from ehnn.tasks.matching.gallery import Gallery, Places
 from ehnn.tasks.matching.loading import Batches, Loader, drawn
-from ehnn.tasks.matching.match import match_images
 from ehnn.tasks.matching.pair_model import Look, PairModel, split_look
 from ehnn.tasks.matching.pairs import PairSampler
-from ehnn.tasks.matching.positional import make_model, positional_channels
-from ehnn.tasks.matching.storage import NAME, load_matcher, save_matcher
+from ehnn.tasks.matching.positional import make_model
+from ehnn.tasks.matching.storage import NAME, load_matcher
 from ehnn.tasks.matching.task import MatchingData
 from ehnn.training import TrainConfig, fit
 
-from .matching_examples import random_batch
 from .painted import Colours, painted_set
 
 SMALL = {"refine": 0, "width": 8}
@@ -314,6 +312,13 @@ def test_rows_of_another_backbone_have_another_name() -> None:
     assert (row["mean"], row["std"], row["runs"], row["paper"]) == (2.0, 1.0, 2, None)
 
 
+def test_what_was_asked_for_must_make_sense() -> None:
+    with pytest.raises(ValueError, match="blocks=2 says which blocks learn, and needs finetune"):
+        Setup(blocks=2)
+    with pytest.raises(ValueError, match=r"thin must be a probability below 1, got 1\.5"):
+        Setup(thin=1.5)
+
+
 @pytest.mark.parametrize("name", list(BENCHMARKS))
 def test_the_papers_means_are_means_of_its_categories(name: str) -> None:
     for model, figures in BENCHMARKS[name].paper.items():
@@ -333,47 +338,3 @@ def test_every_recipe_makes_its_model(benchmark: Benchmark) -> None:
         config = recipe.config(benchmark.epochs, benchmark.lr_steps)
         assert config.lr_at(0) == recipe.lr
         assert config.lr_at(benchmark.lr_steps[0]) == recipe.lr / 2
-
-
-# ---------------------------------------------------------------------- places, storage, use
-
-
-def test_places_do_not_change_with_shift_and_scale() -> None:
-    side = random_batch([(5, 4), (3, 3)]).a
-    moved = replace(side, points=3 * side.points + 40)
-    torch.testing.assert_close(positional_channels(moved), positional_channels(side), atol=1e-4, rtol=1e-4)
-    assert torch.isfinite(positional_channels(replace(side, points=torch.zeros_like(side.points)))).all()
-    with pytest.raises(ValueError, match="no variant with places"):
-        make_model("pca-gm+", 8, 4)
-
-
-ABOUT = {"model": "ehnn-mlp+", "dataset": "painted", "options": SMALL, "channels": 6, "whole_channels": 3}
-
-
-def test_a_saved_matcher_matches_a_rotated_copy(tmp_path: Path) -> None:
-    from ehnn.tasks.matching.feature_cache import weights_hash
-
-    torch.manual_seed(0)
-    model = PairModel(make_model("ehnn-mlp+", 6, 3, **SMALL))
-    save_matcher(tmp_path, model.state_dict(), {**ABOUT, "backbone": weights_hash(Colours())})
-    loaded, about = load_matcher(tmp_path, Colours)
-    assert about["model"] == "ehnn-mlp+"
-    a, b = painted_set().items("Duck", "test")[:2]
-    found, same = match_images(loaded, a, b), match_images(PairModel(model.matcher, Colours()), a, b)
-    assert sorted(found.matched.tolist()) == list(range(6))
-    torch.testing.assert_close(found.probability, same.probability, atol=2e-2, rtol=2e-2)
-
-
-def test_what_is_not_a_matcher_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"matcher\.safetensors is not there"):
-        load_matcher(tmp_path, Colours)
-    (tmp_path / NAME).write_bytes(b"nothing")
-    with pytest.raises(ValueError, match=r"is not a matcher of ehnn"):
-        load_matcher(tmp_path, Colours)
-    state = PairModel(make_model("ehnn-mlp+", 6, 3, **SMALL)).state_dict()
-    save_matcher(tmp_path, state, {**ABOUT, "backbone": "other"})
-    with pytest.raises(ValueError, match="backbone with other weights"):
-        load_matcher(tmp_path, Colours)
-    save_matcher(tmp_path, state, {**ABOUT, "channels": 7, "backbone": "other"})
-    with pytest.raises(ValueError, match="does not fit its model 'ehnn-mlp"):
-        load_matcher(tmp_path, Colours)

@@ -26,8 +26,8 @@ class NodeEstimator(Estimator):
 
     Args:
         residual: of EHNN models: whether nodes keep, from layer to layer, what they were; see `Plan`. None:
-            both are trained, in twice the time, and the validation labels choose (``residual_``); without
-            such labels they do.
+            both are trained, in twice the time, and the validation labels choose (``residual_``); where
+            there are none, nodes keep what they were.
         hypergraph: where it is given, ``fit``, ``predict`` and ``score`` take *nodes* (numbers or names) in
             place of a hypergraph, one row each. So scikit-learn's helpers can split the nodes:
             ``cross_val_score(NodeClassifier(hypergraph=h), np.arange(h.num_nodes), y)``.

@@ -61,12 +61,12 @@ class AtOnce:
             return None
         parameters = [p for d in self._dictionaries for p in d.values()]
         masks, many = self._masks() if layer.training else (), in_vmap()
-        if masks is None or (many and masks):
-            return None
-        if many and not self._signature.fits(parameters, x.dtype):
-            return None
-        places = None if many else self._signature.checked(parameters, x.dtype)
-        if places is None and not many:
+        places: list[int] | None = []
+        if not many:
+            places = self._signature.checked(parameters, x.dtype)
+        elif masks or not self._signature.fits(parameters, x.dtype):
+            places = None
+        if masks is None or places is None:
             return None
         encoding, mean = self._encoding, layer.aggregation == "mean"
         bounded = is_bounded(x) or is_bounded(overlap.target_batch) or is_bounded(overlap.sizes.index)
@@ -76,7 +76,7 @@ class AtOnce:
         plan = plan_of(overlap, kind, partial(encoding.of, dtype=x.dtype) if encoding.dim else None)
         if plan is None:
             return None
-        if places is None:
+        if many:
             return cpu_layer_of_runs(x, plan, self._signature, parameters)
         return cpu_layer(x, plan, self._signature, parameters, places, masks)
 

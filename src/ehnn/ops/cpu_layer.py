@@ -28,7 +28,7 @@ from ehnn.overlap import Orders, Overlap
 
 from .backend import apply
 from .compiled import library
-from .cpu_phi import FEW, _transformed, cpu_fits, leading
+from .cpu_phi import FEW, cpu_fits, leading, transformed
 from .dropout import Mask
 from .layer_calls import Kind, Plan, backward, forward, masks_of
 from .phi_calls import ROWS_PER_THREAD
@@ -38,12 +38,12 @@ _plans: WeakKeyDictionary[Overlap, dict[Kind, Plan | None]] = WeakKeyDictionary(
 
 def layer_fits(x: Tensor, d_in: int, d_out: int) -> bool:
     """Whether `cpu_layer` may take x: `cpu_fits`, and nothing but one `vmap` transforms the computation."""
-    return cpu_fits(x, d_in, d_out) and (not _transformed() or in_vmap())
+    return cpu_fits(x, d_in, d_out) and (not transformed() or in_vmap())
 
 
 def in_vmap() -> bool:
     """Whether the computation is one for many runs: inside `vmap` and no other transform."""
-    if not _transformed():
+    if not transformed():
         return False
     stack = torch._C._functorch.get_interpreter_stack() or []
     return [one.key() for one in stack] == [torch._C._functorch.TransformType.Vmap]

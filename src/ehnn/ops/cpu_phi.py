@@ -75,7 +75,7 @@ def cpu_phi(
     seed1, seed2 = (None if mask is None else mask.seed for mask in masks)
     shared = Shared(codes, index, last_index, masks, keep and x.numel() <= FEW)
     values = (x, gamma, beta, first, b1, w2, b2, w3, last, seed1, seed2, shared)
-    if torch.is_grad_enabled() or _transformed():
+    if torch.is_grad_enabled() or transformed():
         return apply(_CpuPhi, *values)[0]
     return forward(values[:9], (seed1, seed2), shared, gradient=False)[0]
 
@@ -96,7 +96,8 @@ def _check(floats: Sequence[Tensor], places: Sequence[Tensor | None], codes: Ten
             raise ValueError(f"each of {rows} rows must have one order, got {list(index.shape)}")
 
 
-def _transformed() -> bool:
+def transformed() -> bool:
+    """Whether `torch.func` transforms the computation."""
     return torch._C._are_functorch_transforms_active()
 
 
@@ -125,7 +126,7 @@ class _CpuPhi(torch.autograd.Function):
         if grad is None:
             return (None,) * 12
         kept, *given = ctx.saved_tensors  # once: a checkpoint hands them out a single time
-        if not torch.is_grad_enabled() and grad.dim() == 2 and not _transformed():
+        if not torch.is_grad_enabled() and grad.dim() == 2 and not transformed():
             grads = backward(grad, kept, tuple(given[:9]), tuple(given[9:]), ctx.shared)
         else:
             grads = apply(_CpuPhiBackward, grad, kept, *given, ctx.shared)

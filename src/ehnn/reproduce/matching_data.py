@@ -74,6 +74,12 @@ class Setup:
     data_dir: str | os.PathLike[str] | None = None
     features_dir: str | os.PathLike[str] | None = None
 
+    def __post_init__(self) -> None:
+        if self.blocks != BLOCKS and not self.finetune:
+            raise ValueError(f"blocks={self.blocks} says which blocks learn, and needs finetune")
+        if not 0 <= self.thin < 1:
+            raise ValueError(f"thin must be a probability below 1, got {self.thin}")
+
     @property
     def processes(self) -> int:
         if self.workers is not None:
