@@ -15,7 +15,7 @@ from ehnn.reproduce import matching_data
 from ehnn.reproduce.matching import command, draw, make_rows, reproduce, table
 from ehnn.reproduce.matching_data import Setup, prepare
 from ehnn.reproduce.matching_recipes import BENCHMARKS, VOC, WILLOW, Benchmark, Recipe
-from ehnn.reproduce.matching_run import make_task, run, run_folder
+from ehnn.reproduce.matching_run import config_of, make_task, run, run_folder
 from ehnn.results import read_rows
 from ehnn.tasks.matching import vgg
 from ehnn.tasks.matching.collate import collate
@@ -317,6 +317,16 @@ def test_what_was_asked_for_must_make_sense() -> None:
         Setup(blocks=2)
     with pytest.raises(ValueError, match=r"thin must be a probability below 1, got 1\.5"):
         Setup(thin=1.5)
+    with pytest.raises(ValueError, match=r"backbone_factor=0\.1 .* needs finetune"):
+        Setup(backbone_factor=0.1)
+
+
+def test_an_average_and_the_rate_of_the_backbone_reach_the_training() -> None:
+    setup = Setup(finetune=True, ema=0.99, backbone_factor=0.1)
+    config = config_of(VOC, "ehnn-mlp", setup)
+    assert (config.ema, config.lr_factor("backbone.x"), config.lr_factor("x")) == (0.99, 0.1, 1.0)
+    assert "--ema 0.99 --backbone-factor 0.1 " in command(VOC, "ehnn-mlp", setup, range(1))
+    assert config_of(VOC, "ehnn-mlp", Setup()).lr_factor("backbone.x") == 0.01
 
 
 @pytest.mark.parametrize("name", list(BENCHMARKS))

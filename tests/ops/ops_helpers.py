@@ -49,7 +49,7 @@ def values_and_gradients(fn: Callable[..., Tensor], inputs: Sequence[Tensor], se
     leaves = [t.detach().clone().requires_grad_() for t in inputs]
     y = fn(*leaves)
     probe = torch.randn(y.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
-    return [y.detach(), *torch.autograd.grad(y, leaves, probe.to(y.dtype))]
+    return [y.detach(), *torch.autograd.grad(y, leaves, probe.to(y))]
 
 
 def assert_as_good_as_plain(

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Pairs
-from ehnn.ops import fits, join, shifted_relu, small_phi, spread
+from ehnn.ops import fits, join, linear, shifted_relu, small_phi, spread
 from ehnn.ops.cpu_phi import cpu_fits, cpu_phi
 from ehnn.overlap import Orders
 
@@ -18,6 +18,7 @@ from .dropout import Dropout
 from .memory import by_chunks, is_bounded
 from .norm import LayerNorm
 from .order import OrderEncoding
+from .products import Linear
 
 Plus: TypeAlias = tuple[Tensor, Pairs | None]
 """A table and rows × rows of the table, one each (None if one row serves all): what is added to each row."""
@@ -49,7 +50,7 @@ class Phi(nn.Module):
         self.second = nn.Linear(d_out, d_out)
         self.third = nn.Linear(d_out, d_out)
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
-        self.skip = nn.Linear(d_in, d_out, bias=False) if d_in != d_out else nn.Identity()
+        self.skip = Linear(d_in, d_out, bias=False) if d_in != d_out else nn.Identity()
 
     def forward(self, x: Tensor, orders: Orders, plus: Plus | None = None) -> Tensor:
         """``[rows, d_in] → [rows, d_out]``; ``plus`` is added to the rows."""
@@ -75,13 +76,13 @@ class Phi(nn.Module):
     ) -> Tensor:
         """φ of rows; ``first`` shifts the first layer by the order of each."""
         normed, x = (x, x) if self.norm is None else self.norm.beside(x)
-        hidden = first(F.linear(normed, weight))
-        hidden = F.linear(hidden, self.second.weight)
+        hidden = first(linear(normed, weight))
+        hidden = linear(hidden, self.second.weight)
         hidden = act(hidden, self.second.bias.unsqueeze(0), None, self.dropout2)
         table, pairs = plus or (None, None)
         bias = self.third.bias.unsqueeze(0)
         table = bias if table is None else table + bias
-        return join(F.linear(hidden, self.third.weight), self.skip(x), table, pairs)
+        return join(linear(hidden, self.third.weight), self.skip(x), table, pairs)
 
     def _fused(self, x: Tensor, weight: Tensor, table: Tensor, pairs: Pairs) -> Tensor | None:
         """φ as one kernel, for few rows of a small width on a GPU; None where that does not apply."""

@@ -12,6 +12,7 @@ from ehnn.hypergraph import Hypergraph
 from .dropout import Dropout
 from .layer import Layer
 from .norm import LayerNorm
+from .products import Linear
 
 
 class Stack(nn.Module):
@@ -60,7 +61,7 @@ class Stack(nn.Module):
         self.activation = nn.ReLU() if activation else nn.Identity()
         if len(self.path) < 2:
             raise ValueError(f"path must name at least two families, got {self.path}")
-        self.embed = nn.Linear(d_in, width)
+        self.embed = Linear(d_in, width)
         self.layers = nn.ModuleList([layer(width, width) for _ in self.path[1:]])
         self.norms = nn.ModuleList(
             [LayerNorm(width) if norm and residual else nn.Identity() for _ in self.layers]
@@ -96,5 +97,5 @@ def pairs_path(pairs: int, middle: str = "all") -> tuple[str, ...]:
 def _mlp(widths: Sequence[int], dropout: float) -> nn.Sequential:
     parts: list[nn.Module] = []
     for a, b in pairwise(widths):
-        parts += [nn.Linear(a, b), nn.ReLU(), Dropout(dropout)]
+        parts += [Linear(a, b), nn.ReLU(), Dropout(dropout)]
     return nn.Sequential(*parts[:-2])

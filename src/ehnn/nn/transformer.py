@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ehnn.ops import join, segment_softmax_sum, segment_sum
+from ehnn.ops import join, linear, segment_softmax_sum, segment_sum
 from ehnn.overlap import Orders, Overlap
 
 from .dropout import Dropout
@@ -16,6 +16,7 @@ from .layer import Layer, check_choice, pool, to_targets, to_targets_with_pool
 from .norm import LayerNorm
 from .order import OrderEncoding
 from .phi import OrderBias, Phi, act
+from .products import Linear
 
 ATTENTIONS = ("softmax", "sigmoid")
 
@@ -71,7 +72,7 @@ class EHNNTransformer(Layer):
         self.phi3 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
         self.query = _Query(d_out)
         self.key = nn.Linear(d_out, 2 * d_out if global_interaction else d_out)  # 𝓘 = 0 first, then 𝓘 ≥ 1
-        self.value, self.merge = nn.Linear(d_out, d_out), nn.Linear(d_out, d_out)
+        self.value, self.merge = Linear(d_out, d_out), Linear(d_out, d_out)
         self.local_dropout, self.global_dropout = Dropout(local_dropout), Dropout(global_dropout)
         self.bias = OrderBias(d_out, code) if order_embedding else None
         self.feed_forward = FeedForward(d_out, dropout)
@@ -187,6 +188,6 @@ class FeedForward(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """``[rows, width] → [rows, width]``."""
         normed, x = self.norm.beside(x)
-        hidden = F.linear(normed, self.first.weight)
+        hidden = linear(normed, self.first.weight)
         hidden = act(hidden, self.first.bias.unsqueeze(0), None, self.dropout)
-        return join(F.linear(hidden, self.second.weight), x, self.second.bias.unsqueeze(0), None)
+        return join(linear(hidden, self.second.weight), x, self.second.bias.unsqueeze(0), None)

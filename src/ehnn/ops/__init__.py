@@ -5,6 +5,7 @@ from .dropout import Mask, seeded_dropout
 from .grouped_matmul import grouped_matmul
 from .join import join
 from .layer_norm import layer_norm, norm_and_skip
+from .linear import linear
 from .segment_sum import segment_mean, segment_sum, spread
 from .shifted_relu import shifted_relu
 from .small_phi import fits, small_phi
@@ -16,6 +17,7 @@ __all__ = [
     "grouped_matmul",
     "join",
     "layer_norm",
+    "linear",
     "norm_and_skip",
     "reference_softmax_sum",
     "seeded_dropout",

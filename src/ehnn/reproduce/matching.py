@@ -141,8 +141,9 @@ def command(benchmark: Benchmark, model: str, setup: Setup, seeds: Sequence[int]
     words += [f"--epoch-pairs {setup.epoch_pairs}"] if setup.epoch_pairs is not None else []
     words += [f"--test-every {setup.test_every}"] if setup.test_every != 1 else []
     words += [f"--hold-out {setup.hold_out}"] if setup.hold_out is not None else []
-    for name in ("copies", "thin", "blocks"):
-        words += [f"--{name} {value}"] if (value := getattr(setup, name)) != getattr(Setup(), name) else []
+    for name in ("copies", "thin", "ema", "blocks", "backbone_factor"):
+        if (value := getattr(setup, name)) != getattr(Setup(), name):
+            words.append(f"--{name.replace('_', '-')} {value}")
     words += [f"--{name}" for name in ("finetune", "amp", "tf32") if getattr(setup, name)]
     words += [f"--minutes {setup.minutes:g}"] if setup.minutes is not None else []
     return " ".join([*words, f"--device {setup.device}"])

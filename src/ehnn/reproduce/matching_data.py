@@ -19,7 +19,7 @@ from ehnn.tasks.matching.pairs import Pair
 from ehnn.tasks.matching.task import MatchingData
 from ehnn.tasks.matching.vgg import VGG16, load_vgg16
 
-from .matching_recipes import Benchmark
+from .matching_recipes import BACKBONE_FACTOR, Benchmark
 
 BLOCKS = 5
 """Of convolutions in VGG16."""
@@ -40,7 +40,9 @@ class Setup:
         hold_out: training images per category for validation; 0 keeps the last epoch.
         copies: of each training image, all but one turned, scaled and perhaps mirrored.
         thin: probability of a keypoint of a training pair to be left out.
+        ema: judge and keep a moving average of the parameters with this decay a batch; None: the last ones.
         finetune: train the backbone too; otherwise its features are computed once and kept.
+        backbone_factor: on the learning rate of a backbone that is trained.
         blocks: of a backbone that is trained, the last of its five blocks that learn, from 2 on; what the
             others see is computed once.
         amp: a backbone that is trained works in bfloat16.
@@ -64,7 +66,9 @@ class Setup:
     hold_out: int | None = None
     copies: int = 1
     thin: float = 0.0
+    ema: float | None = None
     finetune: bool = False
+    backbone_factor: float = BACKBONE_FACTOR
     blocks: int = BLOCKS
     amp: bool = False
     tf32: bool = False
@@ -77,6 +81,10 @@ class Setup:
     def __post_init__(self) -> None:
         if self.blocks != BLOCKS and not self.finetune:
             raise ValueError(f"blocks={self.blocks} says which blocks learn, and needs finetune")
+        if self.backbone_factor != BACKBONE_FACTOR and not self.finetune:
+            raise ValueError(
+                f"backbone_factor={self.backbone_factor} is of a backbone that is trained: finetune"
+            )
         if not 0 <= self.thin < 1:
             raise ValueError(f"thin must be a probability below 1, got {self.thin}")
 

@@ -12,6 +12,7 @@ from ehnn.tasks.matching.willow import willow
 from ehnn.training import TrainConfig
 
 BACKBONE_FACTOR = 0.01
+"""The paper's learning rate of VGG16 by that of the rest."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,6 @@ class Recipe:
             optimizer="adamw",
             schedule="steps",
             lr_steps=tuple(step for step in lr_steps if step < epochs),
-            lr_factors=(("backbone.", BACKBONE_FACTOR),),
             clip_norm=None,
             checkpoint_every=1,
             cuda_graph=False,

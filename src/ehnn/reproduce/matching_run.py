@@ -95,7 +95,8 @@ def config_of(benchmark: Benchmark, model: str, setup: Setup) -> TrainConfig:
     epochs = setup.epochs or benchmark.epochs
     steps = benchmark.lr_steps if setup.lr_steps is None else setup.lr_steps
     config = benchmark.recipes[model].config(epochs, steps, setup.lr)
-    return replace(config, checkpoint_every=setup.checkpoint_every)
+    factors = (("backbone.", setup.backbone_factor),)
+    return replace(config, checkpoint_every=setup.checkpoint_every, ema=setup.ema, lr_factors=factors)
 
 
 def make_task(benchmark: Benchmark, model: str, ready: Prepared, setup: Setup, seed: int = 0) -> Matching:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .matching import LEGEND, SHOWN, draw, reproduce, table
 from .matching_data import BLOCKS, Setup
-from .matching_recipes import BENCHMARKS, Benchmark
+from .matching_recipes import BACKBONE_FACTOR, BENCHMARKS, Benchmark
 from .report import plain_table
 
 
@@ -54,7 +54,9 @@ def _parser(benchmark: Benchmark, description: str | None) -> argparse.ArgumentP
     add("--hold-out", type=int, help=f"training images per category, {benchmark.valid_images}; 0: last epoch")
     add("--copies", type=int, default=1, help="of training images, but for one turned, scaled and mirrored")
     add("--thin", type=float, default=0.0, help="probability that a keypoint is left out of a training pair")
+    add("--ema", type=float, help="judge a moving average of the parameters with this decay a batch")
     add("--finetune", action="store_true", help="train the backbone too")
+    add("--backbone-factor", type=float, default=BACKBONE_FACTOR, help="on the learning rate of the backbone")
     add("--blocks", type=int, choices=range(2, BLOCKS + 1), default=BLOCKS, help="of VGG16 that learn")
     add("--amp", action="store_true", help="a backbone that is trained works in bfloat16")
     add("--tf32", action="store_true", help="float32 products and convolutions on a GPU may use TF32")
