@@ -83,7 +83,7 @@ class Setup:
             raise ValueError(f"blocks={self.blocks} says which blocks learn, and needs finetune")
         if self.backbone_factor != BACKBONE_FACTOR and not self.finetune:
             raise ValueError(
-                f"backbone_factor={self.backbone_factor} is of a backbone that is trained: finetune"
+                f"backbone_factor={self.backbone_factor} is of a trained backbone, and needs finetune"
             )
         if not 0 <= self.thin < 1:
             raise ValueError(f"thin must be a probability below 1, got {self.thin}")
