@@ -5,7 +5,7 @@ r"""Products of many float32 rows with a matrix, by tensor cores and yet as accu
 A tensor core rounds what it multiplies to TF32, 11 bits of mantissa. With each number written as a sum of
 two such, x = x₁ + x₂ and W = W₁ + W₂, a float32 product is W₁x₁ + W₁x₂ + W₂x₁, but for 2⁻²² of its size:
 three products at eight times the rate. Sums are in float32. On an H200 the error is half that of cuBLAS in
-float32, at 1.5 times its rate (``benchmarks/linear.py``).
+float32, at 1.4 times its rate (``benchmarks/linear.py``).
 """
 
 from __future__ import annotations
