@@ -55,4 +55,15 @@ if __name__ == "__main__":
         again = torch.autograd.grad(square.sum(), first)[0]
     plain = torch.autograd.grad((first @ first.t()).pow(2).sum(), first, create_graph=True)[0]
     assert torch.allclose(again, torch.autograd.grad(plain.sum(), first)[0], atol=1e-4)
+    with use_backend("triton"):  # the compiler finds no break in the graph
+        whole = torch.compile(module.linear, backend="aot_eager", fullgraph=True)
+        check(whole, F.linear, normal(5, 33, seed=0), normal(7, 33, seed=1), normal(7, seed=2))
+        graphs: list[str] = []
+        noted = torch.compile(
+            module.linear, backend=lambda graph, _: graphs.append(graph.code) or graph.forward
+        )
+        for precision in ("highest", "high"):  # a choice that what was compiled before notices
+            torch.set_float32_matmul_precision(precision)
+            noted(normal(5, 33, seed=0), normal(7, 33, seed=1))
+    assert ["_C._nn.linear" in code for code in graphs] == [False, True], graphs
     print("all linear cases passed")

@@ -55,6 +55,7 @@ def fits(x: Tensor, d_in: int, d_out: int) -> bool:
     return narrow and usual and not torch.is_autocast_enabled(x.device.type)
 
 
+@torch.compiler.assume_constant_result  # compiled code is made anew when the precision changes
 def tf32() -> bool:
     """Whether products of float32 may be rounded to TF32, as `torch.set_float32_matmul_precision` says."""
     return torch.get_float32_matmul_precision() != "highest"
