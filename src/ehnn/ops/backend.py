@@ -35,6 +35,12 @@ def backend_of(x: Tensor) -> str:
     return "cpu" if x.is_cpu else {"cuda": "triton"}.get(x.device.type, "reference")
 
 
+@torch.compiler.assume_constant_result  # compiled code is made anew when the precision changes
+def tf32() -> bool:
+    """Whether products of float32 may be rounded to TF32, as `torch.set_float32_matmul_precision` says."""
+    return torch.get_float32_matmul_precision() != "highest"
+
+
 def apply(function: type[torch.autograd.Function], *args: Any) -> Any:
     """``function.apply(*args)`` without its search for default arguments, as costly as a small sum."""
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():

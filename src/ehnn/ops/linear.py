@@ -16,9 +16,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .backend import apply, backend_of
+from .backend import apply, backend_of, tf32
 from .dropout import along_runs
-from .small_phi import tf32
 
 FEWEST_ROWS = 8192
 """Below, a product is as short as the launch of its kernel."""

@@ -34,7 +34,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Pairs
 
-from .backend import apply, backend_of
+from .backend import apply, backend_of, tf32
 from .dropout import Mask, along_runs, check_rows, fused_mask
 from .segment_sum import structure
 from .shifted_relu import by_order, shifted_relu
@@ -53,12 +53,6 @@ def fits(x: Tensor, d_in: int, d_out: int) -> bool:
     narrow = narrow and x.shape[0] <= MOST_ROWS
     usual = x.dtype == torch.float32 and backend_of(x) == "triton"
     return narrow and usual and not torch.is_autocast_enabled(x.device.type)
-
-
-@torch.compiler.assume_constant_result  # compiled code is made anew when the precision changes
-def tf32() -> bool:
-    """Whether products of float32 may be rounded to TF32, as `torch.set_float32_matmul_precision` says."""
-    return torch.get_float32_matmul_precision() != "highest"
 
 
 def small_phi(

@@ -14,7 +14,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .small_phi import FEW_ORDERS, tf32
+from .backend import tf32
+from .small_phi import FEW_ORDERS
 from .triton_elementwise import _kept, rows_of
 
 PROGRAMS = 264
