@@ -1,10 +1,14 @@
 """The choice of backend takes effect, nests and refuses unknown names."""
 
+from unittest.mock import Mock
+
 import pytest
 import torch
+from torch._subclasses import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from ehnn.ops import segment_softmax_sum, segment_sum, use_backend
-from ehnn.ops.backend import backend_of
+from ehnn.ops.backend import backend_of, opaque
 from ehnn.ops.cpu_sum import has_kernel
 
 from .ops_helpers import patterns
@@ -70,3 +74,41 @@ def test_contexts_nest_and_end():
 def test_unknown_backend():
     with pytest.raises(ValueError, match=r"backend must be one of .*got 'numpy'"), use_backend("numpy"):
         pass
+
+
+class Watched(TorchDispatchMode):
+    """Names of the operators that PyTorch was asked for."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.name())
+        return func(*args, **(kwargs or {}))
+
+
+def test_an_opaque_function_is_an_operator_for_those_that_watch_and_a_plain_call_for_others(monkeypatch):
+    calls = []
+
+    @opaque("ehnn_tests::doubled")
+    def doubled(x: torch.Tensor) -> torch.Tensor:
+        calls.append(x)
+        return 2 * x
+
+    @doubled.register_fake
+    def _(x):
+        return torch.empty_like(x)
+
+    x = torch.ones(3)
+    monkeypatch.setattr(doubled, "op", operator := Mock(wraps=doubled.op))
+    assert doubled(x).tolist() == [2, 2, 2]
+    assert not operator.called
+    monkeypatch.undo()
+    with Watched() as watched:
+        assert doubled(x).tolist() == [2, 2, 2]
+    assert "ehnn_tests::doubled" in watched.names
+    with FakeTensorMode() as mode:
+        assert doubled(mode.from_tensor(x)).shape == (3,)
+    assert len(calls) == 2  # shapes alone
+    assert torch.compile(lambda x: doubled(x) + 1, backend="aot_eager", fullgraph=True)(x).tolist() == [3] * 3

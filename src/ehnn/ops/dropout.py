@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .backend import apply, backend_of
+from .backend import apply, backend_of, opaque
 
 
 class Mask(NamedTuple):
@@ -92,7 +92,7 @@ def along_runs(t: Tensor, dim: int | None, runs: int) -> Tensor:
     return t.expand(runs, *t.shape[1:]) if dim is None else t.movedim(dim, 0).squeeze(1)
 
 
-@torch.library.custom_op("ehnn::seeded_dropout", mutates_args=())
+@opaque("ehnn::seeded_dropout")
 def _fused(x: Tensor, seed: Tensor, p: float, rows: Tensor | None, whole: int | None) -> Tensor:
     from .triton_elementwise import forward
 

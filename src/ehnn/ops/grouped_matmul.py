@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from .backend import apply
+from .backend import apply, opaque
 
 
 def grouped_matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ def _vmap(fn: Any, info: Any, in_dims: tuple[Any, ...], args: tuple[Tensor, ...]
     return out.reshape(runs, moved[0].shape[1], *out.shape[1:]), 0
 
 
-@torch.library.custom_op("ehnn::grouped_matmul", mutates_args=())
+@opaque("ehnn::grouped_matmul")
 def _matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
     out = x.new_zeros(*x.shape[:2], weight.shape[-1])
     with torch.autocast(x.device.type, enabled=False):  # types were settled by the caller
@@ -98,7 +98,7 @@ def _(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
     return x.new_empty(*x.shape[:2], weight.shape[-1])
 
 
-@torch.library.custom_op("ehnn::grouped_outer", mutates_args=())
+@opaque("ehnn::grouped_outer")
 def _outer(x: Tensor, y: Tensor, ptr: Tensor) -> Tensor:
     out = x.new_zeros(x.shape[0], ptr.shape[0] - 1, x.shape[2], y.shape[2])
     with torch.autocast(x.device.type, enabled=False):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Pairs
 
-from .backend import apply, backend_of
+from .backend import apply, backend_of, opaque
 from .dropout import along_runs
 from .segment_sum import spread, structure
 from .shifted_relu import by_order
@@ -60,7 +60,7 @@ class _Join(torch.autograd.Function):
         return apply(_Join, *values, *args[3:]).unsqueeze(1), 0
 
 
-@torch.library.custom_op("ehnn::join", mutates_args=())
+@opaque("ehnn::join")
 def _fused(z: Tensor, x: Tensor, table: Tensor, index: Tensor | None) -> Tensor:
     from .triton_elementwise import join
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .backend import apply, backend_of
+from .backend import apply, backend_of, opaque
 from .dropout import along_runs
 
 WIDEST = 1024
@@ -72,7 +72,7 @@ class _LayerNormBackward(torch.autograd.Function):
         raise RuntimeError("layer_norm has no second derivative on a GPU; use use_backend('reference')")
 
 
-@torch.library.custom_op("ehnn::layer_norm", mutates_args=())
+@opaque("ehnn::layer_norm")
 def _forward(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     from .triton_norm import forward
 
@@ -86,7 +86,7 @@ def _(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor, Tens
     return torch.empty_like(x), mean, rstd
 
 
-@torch.library.custom_op("ehnn::layer_norm_backward", mutates_args=())
+@opaque("ehnn::layer_norm_backward")
 def _backward(
     grad: Tensor, skip: Tensor | None, x: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
 ) -> tuple[Tensor, Tensor]:

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .backend import apply, backend_of, tf32
+from .backend import apply, backend_of, opaque, tf32
 from .dropout import along_runs
 
 FEWEST_ROWS = 8192
@@ -74,7 +74,7 @@ class _Linear(torch.autograd.Function):
         return apply(_Linear, *values).unsqueeze(1), 0
 
 
-@torch.library.custom_op("ehnn::linear", mutates_args=())
+@opaque("ehnn::linear")
 def _product(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     from .triton_linear import linear
 

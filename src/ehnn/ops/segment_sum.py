@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Pairs
 
-from .backend import apply, backend_of
+from .backend import apply, backend_of, opaque
 from .cpu_sum import compiled_sum, has_kernel
 
 
@@ -125,7 +125,7 @@ def run_sum(
     return y if of_rows is None else y.mul_(of_rows.to(y.dtype).unsqueeze(1))
 
 
-@torch.library.custom_op("ehnn::segment_sum", mutates_args=())
+@opaque("ehnn::segment_sum")
 def _triton_sum(
     x: Tensor, ptr: Tensor, index: Tensor, chunk_ptr: Tensor | None, row_ptr: Tensor | None,
     of_rows: Tensor | None, of_cols: Tensor | None,

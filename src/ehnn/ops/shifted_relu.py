@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Pairs
 
-from .backend import apply, backend_of
+from .backend import apply, backend_of, opaque
 from .dropout import Mask, along_runs, check_rows, fused_mask, seeded_dropout
 from .segment_sum import _SegmentSum, spread, structure
 
@@ -95,7 +95,7 @@ class _Gate(torch.autograd.Function):
         return apply(_Gate, grad, *ctx.saved_tensors, ctx.scale, False)[0], None, None, None
 
 
-@torch.library.custom_op("ehnn::shifted_relu", mutates_args=())
+@opaque("ehnn::shifted_relu")
 def _fused(
     z: Tensor, table: Tensor, index: Tensor | None, seed: Tensor | None, p: float, rows: Tensor | None,
     whole: int | None,
@@ -110,7 +110,7 @@ def _(z: Tensor, *_: Any) -> Tensor:
     return torch.empty_like(z)
 
 
-@torch.library.custom_op("ehnn::gate", mutates_args=())
+@opaque("ehnn::gate")
 def _gate(grad: Tensor, y: Tensor, scale: float, total: bool) -> tuple[Tensor, Tensor]:
     from .triton_elementwise import gate
 

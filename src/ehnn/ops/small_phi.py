@@ -34,7 +34,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Pairs
 
-from .backend import apply, backend_of, tf32
+from .backend import apply, backend_of, opaque, tf32
 from .dropout import Mask, along_runs, check_rows, fused_mask
 from .segment_sum import structure
 from .shifted_relu import by_order, shifted_relu
@@ -160,7 +160,7 @@ def _side_by_side(runs: int, in_dims: tuple[Any, ...], args: tuple[Any, ...], co
     return [None if t is None else along_runs(t, d, runs) for t, d in own] + list(args[count:])
 
 
-@torch.library.custom_op("ehnn::small_phi", mutates_args=())
+@opaque("ehnn::small_phi")
 def _forward(
     x: Tensor, table: Tensor, index: Tensor | None, params: list[Tensor], seed1: Tensor | None, p1: float,
     rows1: Tensor | None, whole1: int | None, seed2: Tensor | None, p2: float, rows2: Tensor | None,
@@ -176,7 +176,7 @@ def _(x: Tensor, *_: Any) -> Tensor:
     return torch.empty_like(x)
 
 
-@torch.library.custom_op("ehnn::small_phi_backward", mutates_args=())
+@opaque("ehnn::small_phi_backward")
 def _backward(
     grad: Tensor, x: Tensor, table: Tensor, index: Tensor | None, params: list[Tensor], seed1: Tensor | None,
     p1: float, rows1: Tensor | None, whole1: int | None, seed2: Tensor | None, p2: float,

@@ -23,7 +23,7 @@ from torch import Tensor
 from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.pairs import repeat
 
-from .backend import apply, backend_of
+from .backend import apply, backend_of, opaque
 from .segment_sum import cpu_sum, run_sum, structure
 
 _SAFE_RANGE = {torch.float16: 4.0}
@@ -123,7 +123,7 @@ def _unfold(t: Tensor, runs: int) -> Tensor:
     return t.reshape(t.shape[0], runs, t.shape[1] // runs, *t.shape[2:])
 
 
-@torch.library.custom_op("ehnn::softmax_sum", mutates_args=())
+@opaque("ehnn::softmax_sum")
 def _forward(
     x: Tensor,
     logits: Tensor,
@@ -156,7 +156,7 @@ def _(x: Tensor, logits: Tensor, ptr: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
     return x.new_empty(rows, *x.shape[1:]), lse
 
 
-@torch.library.custom_op("ehnn::softmax_sum_backward", mutates_args=())
+@opaque("ehnn::softmax_sum_backward")
 def _backward(
     grad: Tensor,
     x: Tensor,

@@ -84,7 +84,8 @@ def _partial(x: Tensor, logits: Tensor, inner: Pairs) -> tuple[Tensor, Tensor]:
     if len(inner) == 0 or x.numel() == 0:
         lse = x.new_full((inner.num_rows, x.shape[1]), -torch.inf, dtype=torch.float64)
         return x.new_zeros(inner.num_rows, *x.shape[1:]), lse
-    return partial_softmax_sum(x.contiguous(), logits.contiguous(), *structure(inner, x)[:4])
+    places: tuple[Any, ...] = structure(inner, x)[:4]
+    return partial_softmax_sum(x.contiguous(), logits.contiguous(), *places)
 
 
 def _gradients(

@@ -19,6 +19,7 @@ from torch.nn.functional import leaky_relu
 
 from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.pairs import repeat
+from ehnn.ops.backend import opaque
 from ehnn.ops.segment_sum import cpu_sum
 
 _BUDGET = 2**25
@@ -123,7 +124,7 @@ def _heads_at_once(heads: int, pairs: int) -> list[slice]:
     return [slice(i, min(i + size, heads)) for i in range(0, heads, size)]
 
 
-@torch.library.custom_op("ehnn::additive_attention", mutates_args=())
+@opaque("ehnn::additive_attention")
 def _forward(x: Tensor, source: Tensor, target: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     rows = repeat(ptr.diff(), index.shape[0])
     y = x.new_empty(target.shape[0], *x.shape[1:])
@@ -144,7 +145,7 @@ def _(x: Tensor, source: Tensor, target: Tensor, *_: Any) -> tuple[Tensor, Tenso
     return x.new_empty(target.shape[0], *x.shape[1:]), torch.empty_like(target)
 
 
-@torch.library.custom_op("ehnn::additive_attention_backward", mutates_args=())
+@opaque("ehnn::additive_attention_backward")
 def _backward(
     grad: Tensor,
     x: Tensor,
