@@ -80,7 +80,18 @@ def test_settings_reach_the_model():
     assert any(isinstance(m, Dropout) for m in deep.classifier)
 
 
+def test_features_are_dropped_where_that_was_chosen(h):
+    walmart = make_model("ehnn-transformer", settings_of("ehnn-transformer", "walmart-1"), 6, 3)
+    zoo = make_model("ehnn-transformer", settings_of("ehnn-transformer", "zoo"), 6, 3)
+    assert (walmart.input_dropout.p, zoo.input_dropout.p) == (0.2, 0.0)
+    model = make_model("ehnn-mlp", Settings(8, dropout=0.0, input_dropout=0.99), 6, 3)
+    assert not torch.equal(model.train()(h), model.eval()(h))
+    assert "input_dropout" not in Settings().to_dict()  # runs that are stored without it are still known
+    assert Settings(input_dropout=0.2).to_dict()["input_dropout"] == 0.2
+
+
 def test_settings_of_baselines_reach_the_model():
+    assert settings_of("uni-gcn-ii", "walmart-0.6") == Settings(lr=1e-2)
     assert len(make_model("uni-gcn-ii", settings_of("uni-gcn-ii", "ntu2012"), 100, 67).convs) == 1
     assert len(make_model("uni-gcn-ii", settings_of("uni-gcn-ii", "house-1"), 100, 2).convs) == 2
     assert len(make_model("hnhn", settings_of("hnhn", "ntu2012"), 100, 67).convs) == 1

@@ -29,6 +29,7 @@ class Stack(nn.Module):
         width: channels between the layers.
         path: the families, one more than there are layers.
         dropout: on the output of each layer.
+        input_dropout: on the input features.
         residual: add to the output of a layer its input on the rows that both ends share: all of them for
             the same family, the nodes between ``"nodes"`` and ``"all"``. Dropout is on what the layer adds
             and not on what is kept: 0.5 on both would leave 1/16 of a node's own channels after four layers.
@@ -51,6 +52,7 @@ class Stack(nn.Module):
         width: int = 64,
         path: Sequence[str] = ("nodes", "all", "nodes"),
         dropout: float = 0.0,
+        input_dropout: float = 0.0,
         residual: bool = False,
         classifier: Sequence[int] = (),
         norm: bool = True,
@@ -61,6 +63,7 @@ class Stack(nn.Module):
         self.activation = nn.ReLU() if activation else nn.Identity()
         if len(self.path) < 2:
             raise ValueError(f"path must name at least two families, got {self.path}")
+        self.input_dropout = Dropout(input_dropout)
         self.embed = Linear(d_in, width)
         self.layers = nn.ModuleList([layer(width, width) for _ in self.path[1:]])
         self.norms = nn.ModuleList(
@@ -72,7 +75,7 @@ class Stack(nn.Module):
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """Logits; ``x`` stands in for the features of the first family of the path."""
-        x = self.embed(h.features(self.path[0]) if x is None else x)
+        x = self.embed(self.input_dropout(h.features(self.path[0]) if x is None else x))
         steps = zip(self.layers, self.norms, self.dropouts, pairwise(self.path), strict=True)
         for layer, norm, dropout, ends in steps:
             y = dropout(self.activation(layer(norm(x), h.overlap(*ends))))

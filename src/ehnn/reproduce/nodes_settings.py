@@ -85,6 +85,7 @@ class Settings:
         weight_decay, lr: of Adam; the decay is added to the gradient.
         options: further arguments of the layer (or of the whole model).
         dropout: between layers.
+        input_dropout: of the features, for a layer in a stack.
         classifier_hidden: d_c.
         classifier_layers: 1 ignores d_c.
 
@@ -101,6 +102,7 @@ class Settings:
     lr: float = 1e-3
     options: Mapping[str, Any] = field(default_factory=dict)
     dropout: float = 0.5
+    input_dropout: float = 0.0
     classifier_hidden: int = 64
     classifier_layers: int = 1
     path: tuple[str, ...] | None = None
@@ -122,5 +124,5 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """As JSON; what has its default beyond the paper's table is left out."""
         given = asdict(self) | {"options": dict(self.options)}
-        beyond = ("path", "inputs", "train")
-        return {k: v for k, v in given.items() if k not in beyond or v not in (None, {})}
+        beyond = ("path", "inputs", "train", "input_dropout")
+        return {k: v for k, v in given.items() if k not in beyond or v not in (None, {}, 0.0)}
