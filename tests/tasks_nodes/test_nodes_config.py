@@ -91,7 +91,11 @@ def test_features_are_dropped_where_that_was_chosen(h):
 
 
 def test_settings_of_baselines_reach_the_model():
-    assert settings_of("uni-gcn-ii", "walmart-0.6") == Settings(lr=1e-2)
+    for name in ("uni-gcn-ii", "hcha"):
+        assert settings_of(name, "walmart-0.6") == Settings(lr=1e-2)
+    for name in ("all-set-transformer", "all-deep-sets"):
+        assert settings_of(name, "walmart-1").input_dropout == 0.2
+        assert settings_of(name, "20news").input_dropout == 0.0
     assert len(make_model("uni-gcn-ii", settings_of("uni-gcn-ii", "ntu2012"), 100, 67).convs) == 1
     assert len(make_model("uni-gcn-ii", settings_of("uni-gcn-ii", "house-1"), 100, 2).convs) == 2
     assert len(make_model("hnhn", settings_of("hnhn", "ntu2012"), 100, 67).convs) == 1
@@ -104,7 +108,7 @@ def test_settings_of_baselines_reach_the_model():
 
 def test_a_baseline_without_a_choice_of_its_own_has_the_common_settings():
     for dataset in set(DATASETS) - {"zoo"}:
-        for name in ("mlp", "hgnn", "hcha"):
+        for name in ("mlp", "hgnn"):
             assert settings_of(name, dataset) == Settings()
     assert settings_of("hgnn", "zoo") == settings_of("hnhn", "zoo") == Settings(lr=1e-2)
     assert settings_of("cegat", "mushroom") == settings_of("cegat", "cora-cocitation")

@@ -43,14 +43,13 @@ Masks = tuple[Mask | None, Mask | None]
 FEW_ORDERS = 16
 """Up to so many orders the kernel makes the table's gradient too; beyond, a segment sum does."""
 
-MOST_ROWS = 4096
-"""Beyond, products of whole matrices are faster than blocks of rows."""
+MOST_ROWS = {16: 32768, 32: 32768, 64: 4096, 128: 4096}
+"""By width. Beyond, products of whole matrices are faster than blocks of rows, launches included."""
 
 
 def fits(x: Tensor, d_in: int, d_out: int) -> bool:
     """Whether `small_phi` runs as one kernel: on a GPU, in float32, for few rows of one of a few widths."""
-    narrow = d_in == d_out and (d_in in (16, 32, 64) or (d_in == 128 and tf32()))
-    narrow = narrow and x.shape[0] <= MOST_ROWS
+    narrow = d_in == d_out and x.shape[0] <= MOST_ROWS.get(d_in, 0) and (d_in < 128 or tf32())
     usual = x.dtype == torch.float32 and backend_of(x) == "triton"
     return narrow and usual and not torch.is_autocast_enabled(x.device.type)
 

@@ -40,6 +40,7 @@ class Setup:
         hold_out: training images per category for validation; 0 keeps the last epoch.
         copies: of each training image, all but one turned, scaled and perhaps mirrored.
         thin: probability of a keypoint of a training pair to be left out.
+        clip_norm: largest norm of the gradient; None leaves it, as the paper does.
         ema: judge and keep a moving average of the parameters with this decay a batch; None: the last ones.
         finetune: train the backbone too; otherwise its features are computed once and kept.
         backbone_factor: on the learning rate of a backbone that is trained.
@@ -66,6 +67,7 @@ class Setup:
     hold_out: int | None = None
     copies: int = 1
     thin: float = 0.0
+    clip_norm: float | None = None
     ema: float | None = None
     finetune: bool = False
     backbone_factor: float = BACKBONE_FACTOR

@@ -95,6 +95,7 @@ def config_of(benchmark: Benchmark, model: str, setup: Setup) -> TrainConfig:
     epochs = setup.epochs or benchmark.epochs
     steps = benchmark.lr_steps if setup.lr_steps is None else setup.lr_steps
     config = benchmark.recipes[model].config(epochs, steps, setup.lr)
+    config = replace(config, clip_norm=setup.clip_norm)
     factors = (("backbone.", setup.backbone_factor),)
     return replace(config, checkpoint_every=setup.checkpoint_every, ema=setup.ema, lr_factors=factors)
 

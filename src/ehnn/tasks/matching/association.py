@@ -81,7 +81,8 @@ class Association:
             o = self.overlap
             pairs += [o.local, o.source_orders.pairs, o.target_orders.pairs, o.sizes_and_pool.pairs]
             pairs += [p for p in (o.pool, o.spread) if p is not None]
-            _ = o.local.inverse_lengths, o.everything.inverse_lengths
+            means = [self.structure.incidence, o.local, o.everything]
+            _ = [p.inverse_lengths for p in means]
         _ = [(p.split, p.t_split) for p in pairs]
         return self
 
