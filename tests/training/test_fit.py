@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -190,6 +190,24 @@ def test_nothing_to_train() -> None:
     task.train = []
     with pytest.raises(ValueError, match="the task has no training batches"):
         train(task=task)
+
+
+class Growing(Tiny):
+    """The loss of the second run grows a hundredfold in each epoch from the third on."""
+
+    def batches(self, epoch: int) -> Iterator[Hypergraph]:
+        self.epoch = epoch
+        return super().batches(epoch)
+
+    def loss(self, logits: torch.Tensor, h: Hypergraph) -> torch.Tensor:
+        factors = torch.tensor([1.0, 100.0 ** max(self.epoch - 1, 0)])
+        return super().loss(logits, h) * factors
+
+
+def test_a_run_that_diverges_is_named_once() -> None:
+    with pytest.warns(RuntimeWarning, match=r"gone up in epoch 3, by seed: \{8: .*\}; lower lr") as told:
+        fit(make, Growing(), [7, 8], TrainConfig(epochs=5, lr=1e-4), quiet=True)
+    assert len(told) == 1
 
 
 def test_progress_prints_plain_lines_without_rich(monkeypatch, capsys) -> None:

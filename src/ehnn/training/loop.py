@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,9 @@ from .config import TrainConfig
 from .progress import Progress
 from .replay import Replayed
 from .runs import Runs
+
+DIVERGED = 10.0
+"""A loss that is so many times that of the first epoch is taken for one that will not come down again."""
 
 
 class Task(Protocol):
@@ -140,6 +144,7 @@ class _Trainer:
         self._predict = Replayed(torch.no_grad()(self._forward)) if graphed else self._forward
         self.average = runs.state() if config.ema is not None else None
         self.epoch = self.last_gain = 0
+        self.first_loss: Tensor | None = None
         self.step = torch.zeros((), dtype=torch.int64, device=device)
         self._resume()
         self.board = Board(self.directory, self.epoch)
@@ -153,6 +158,7 @@ class _Trainer:
             raise ValueError("the task has no training batches")
         loss = torch.stack(losses).mean(0)
         self._check_finite(loss)
+        self._check_diverged(loss)
         self.epoch += 1
         shown = {"loss": loss.mean().item()}
         if self.epoch % self.config.evaluate_every == 0 or self.epoch == self.config.epochs:
@@ -200,6 +206,20 @@ class _Trainer:
                 f"the loss is not finite in epoch {self.epoch + 1} (seeds {seeds}); {self._kept()}; "
                 "lower lr or clip_norm"
             )
+
+    def _check_diverged(self, loss: Tensor) -> None:
+        """Warn, once, of runs whose loss is far above that of the first epoch that this process saw."""
+        if self.first_loss is None:
+            self.first_loss = loss
+        bad = (loss > DIVERGED * self.first_loss.clamp(min=1.0)).nonzero().flatten().tolist()
+        if bad:
+            told = {self.result.runs.seeds[i]: f"{loss[i]:.3g} after {self.first_loss[i]:.3g}" for i in bad}
+            warnings.warn(
+                f"the loss has gone up in epoch {self.epoch + 1}, by seed: {told}; lower lr or clip_norm",
+                RuntimeWarning,
+                stacklevel=4,
+            )
+            self.first_loss = torch.full_like(loss, torch.inf)
 
     def _kept(self) -> str:
         if self.directory is None or not (self.directory / NAME).exists():
