@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +22,6 @@ from ehnn.tasks.matching.vgg import VGG16, load_vgg16
 from ehnn.tasks.matching.willow import willow
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
-_DATA = os.environ.get("EHNN_DATA") or str(Path(__file__).resolve().parents[2].parent / "shared" / "data")
-
-
-@pytest.fixture(scope="module")
-def real_data() -> Path:
-    if not Path(_DATA, "vision").is_dir():
-        pytest.skip(f"raw data not found at {_DATA}; set EHNN_DATA to the folder that holds it")
-    return Path(_DATA)
 
 
 # VGG16
