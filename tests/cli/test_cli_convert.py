@@ -1,0 +1,49 @@
+"""``ehnn data convert``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer")
+
+
+from ehnn.cli.layouts import Layout
+from ehnn.cli.sheets import read_sheet
+from ehnn.io import read_csv, read_hif, to_named_edges
+
+from .own_tables import members, run
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def test_convert_there_and_back(pairs: Path) -> None:
+    before = pairs.read_bytes()
+    run("data", "convert", pairs, "a.hif.json", "--node-column", "person", "--edge-column", "club")
+    run("data", "convert", "a.hif.json", "b.csv")
+    run("data", "convert", "b.csv", "c.hif.json")
+    first, again = read_hif("a.hif.json"), read_hif("c.hif.json")
+    assert first == again == read_csv("b.csv", names="text")
+    assert first.node_names[:2] == (members()[0][0], members()[1][0])
+    said = run("data", "convert", "b.csv", "d.txt")
+    assert "do not carry names of sets" in said
+    sets = list(map(sorted, to_named_edges(first).values()))
+    assert list(map(sorted, to_named_edges(read_sheet(Path("d.txt"), Layout()).h).values())) == sets
+    assert pairs.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("members.csv members.csv", "is one of the files that are read"),
+        ("members.csv there.json", "there.json is there already"),
+        ("members.csv a.xlsx", "tells no format; give --to: csv, lines, hif"),
+        ("members.csv a.json --from cvs", "unknown format 'cvs'. Did you mean 'csv'?"),
+        ("members.csv a.json", "say where the sets are"),
+    ],
+)
+def test_convert_refuses(arguments: str, message: str, pairs: Path) -> None:
+    Path("there.json").write_text("mine", encoding="utf-8")
+    assert message in run("data", "convert", *arguments.split(), code=2)
+    assert Path("there.json").read_text(encoding="utf-8") == "mine"
