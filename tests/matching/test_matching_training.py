@@ -322,9 +322,10 @@ def test_what_was_asked_for_must_make_sense() -> None:
 
 
 def test_an_average_and_the_rate_of_the_backbone_reach_the_training() -> None:
-    setup = Setup(finetune=True, clip_norm=1.0, ema=0.99, backbone_factor=0.1)
+    setup = Setup(finetune=True, weight_decay=0.5, clip_norm=1.0, ema=0.99, backbone_factor=0.1)
     config = config_of(VOC, "ehnn-mlp", setup)
-    assert (config.clip_norm, config.ema) == (1.0, 0.99)
+    assert (config.weight_decay, config.clip_norm, config.ema) == (0.5, 1.0, 0.99)
+    assert "--weight-decay 0.5 " in command(VOC, "ehnn-mlp", setup, range(1))
     assert (config.lr_factor("backbone.x"), config.lr_factor("x")) == (0.1, 1.0)
     assert "--clip-norm 1.0 --ema 0.99 --backbone-factor 0.1 " in command(VOC, "ehnn-mlp", setup, range(1))
     assert config_of(VOC, "ehnn-mlp", Setup()).lr_factor("backbone.x") == 0.01

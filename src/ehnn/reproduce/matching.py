@@ -141,7 +141,7 @@ def command(benchmark: Benchmark, model: str, setup: Setup, seeds: Sequence[int]
     words += [f"--epoch-pairs {setup.epoch_pairs}"] if setup.epoch_pairs is not None else []
     words += [f"--test-every {setup.test_every}"] if setup.test_every != 1 else []
     words += [f"--hold-out {setup.hold_out}"] if setup.hold_out is not None else []
-    for name in ("copies", "thin", "clip_norm", "ema", "blocks", "backbone_factor"):
+    for name in ("weight_decay", "copies", "thin", "clip_norm", "ema", "blocks", "backbone_factor"):
         if (value := getattr(setup, name)) != getattr(Setup(), name):
             words.append(f"--{name.replace('_', '-')} {value}")
     words += [f"--{name}" for name in ("finetune", "amp", "tf32") if getattr(setup, name)]

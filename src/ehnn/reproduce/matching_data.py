@@ -30,7 +30,7 @@ class Setup:
     """What was asked for; None leaves a choice to the benchmark.
 
     Attributes:
-        epochs, iterations, lr, lr_steps: of training.
+        epochs, iterations, lr, lr_steps, weight_decay: of training; the decay is decoupled.
         checkpoint_every: epochs.
         batch_size: pairs.
         test_pairs, valid_pairs, hard_pairs: per category.
@@ -57,6 +57,7 @@ class Setup:
     iterations: int | None = None
     lr: float | None = None
     lr_steps: tuple[int, ...] | None = None
+    weight_decay: float | None = None
     checkpoint_every: int = 1
     batch_size: int = 8
     test_pairs: int | None = None

@@ -96,6 +96,8 @@ def config_of(benchmark: Benchmark, model: str, setup: Setup) -> TrainConfig:
     steps = benchmark.lr_steps if setup.lr_steps is None else setup.lr_steps
     config = benchmark.recipes[model].config(epochs, steps, setup.lr)
     config = replace(config, clip_norm=setup.clip_norm)
+    if setup.weight_decay is not None:
+        config = replace(config, weight_decay=setup.weight_decay)
     factors = (("backbone.", setup.backbone_factor),)
     return replace(config, checkpoint_every=setup.checkpoint_every, ema=setup.ema, lr_factors=factors)
 
