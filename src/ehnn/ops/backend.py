@@ -71,8 +71,9 @@ def opaque(name: str) -> Callable[[Callable[P, R]], Opaque[P, R]]:
     """Make a function an operator of PyTorch, for `torch.compile` and modes that watch operators.
 
     In all other calls the function itself is called: the way through PyTorch's dispatcher and its checks of
-    aliases takes 0.2 ms a call, ten times what the launch of a kernel does. For use inside of the forward
-    method of a `torch.autograd.Function` alone, where nothing is differentiated.
+    aliases takes 60 µs a call (by its profiler, on the host of an H200), several times what the launch of a
+    kernel does. For use inside of the forward method of a `torch.autograd.Function` alone, where nothing is
+    differentiated.
     """
     return lambda function: Opaque(name, function)
 
