@@ -41,7 +41,9 @@ def hypergraph() -> Hypergraph:
 
 def make(name: str) -> nn.Module:
     residual = name == "transformer"
-    return Stack(16, 3, MODELS[name], width=8, dropout=0.3, residual=residual, classifier=(8,)).double()
+    return Stack(
+        16, 3, MODELS[name], width=8, dropout=0.3, input_dropout=0.2, residual=residual, classifier=(8,)
+    ).double()
 
 
 def config(epochs: int) -> TrainConfig:
