@@ -67,7 +67,8 @@ def test_a_killed_rank_is_started_again_and_nothing_is_lost(
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     assert process.returncode == 0, errors
-    assert "exitcode: -9" in errors or "signal 9" in errors.lower() or "SIGKILL" in errors, errors
+    # Of the killed rank, or of the other one, which is left alone and may be noticed first.
+    assert "exitcode: -" in errors or "signal 9" in errors.lower() or "SIGKILL" in errors, errors
     same(tmp_path, expected)
     lines = (tmp_path / "metrics.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in lines] == list(range(1, SMALL["epochs"] + 1))
