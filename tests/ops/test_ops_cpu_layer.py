@@ -11,6 +11,7 @@ import ehnn
 from ehnn import Hypergraph
 from ehnn.nn import EHNNMLP
 from ehnn.ops import compiled, cpu_layer, layer_calls, use_backend
+from ehnn.ops.compiled import library
 from ehnn.ops.cpu_layer import Signature, layer_fits
 from ehnn.testing import random_hypergraph
 
@@ -196,7 +197,7 @@ def test_a_processor_with_narrow_vectors_gives_the_same(monkeypatch, tmp_path):
     want = outcome()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(compiled, "OPTIONS", ("-O1", "-march=x86-64", "-fPIC", "-shared"))
-    narrow = compiled.library.__wrapped__("layer", torch.float32)
+    narrow = library.__wrapped__("layer", torch.float32)
     assert narrow is not None
     monkeypatch.setattr(layer_calls, "library", lambda *_: narrow)
     for a, b in zip(outcome(), want, strict=True):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from ops_helpers import assert_as_good_as_plain, values_and_gradients
-from torch import Tensor
+from torch import Tensor, library
 
 from ehnn.hypergraph.pairs import Pairs, selection
 from ehnn.ops import Mask, triton_phi, use_backend
@@ -96,7 +96,7 @@ def compare_compiled() -> None:
     x, table, gamma, beta, first, *rest = (t.unsqueeze(0) for t in tensors)
     given = (x, table, pairs.index, [gamma, beta, first[..., :16], *rest], *[None, 0.0, None, None] * 2)
     for op, args in ((_forward, given), (_backward, (x, *given))):
-        torch.library.opcheck(op.op, args, test_utils=("test_schema", "test_faketensor"))
+        library.opcheck(op.op, args, test_utils=("test_schema", "test_faketensor"))
 
 
 def check_edges() -> None:

@@ -94,12 +94,15 @@ def run(
 def config_of(benchmark: Benchmark, model: str, setup: Setup) -> TrainConfig:
     epochs = setup.epochs or benchmark.epochs
     steps = benchmark.lr_steps if setup.lr_steps is None else setup.lr_steps
-    config = benchmark.recipes[model].config(epochs, steps, setup.lr)
-    config = replace(config, clip_norm=setup.clip_norm)
-    if setup.weight_decay is not None:
-        config = replace(config, weight_decay=setup.weight_decay)
-    factors = (("backbone.", setup.backbone_factor),)
-    return replace(config, checkpoint_every=setup.checkpoint_every, ema=setup.ema, lr_factors=factors)
+    recipe = benchmark.recipes[model]
+    return replace(
+        recipe.config(epochs, steps, setup.lr),
+        weight_decay=recipe.weight_decay if setup.weight_decay is None else setup.weight_decay,
+        clip_norm=setup.clip_norm,
+        ema=setup.ema,
+        checkpoint_every=setup.checkpoint_every,
+        lr_factors=(("backbone.", setup.backbone_factor),),
+    )
 
 
 def make_task(benchmark: Benchmark, model: str, ready: Prepared, setup: Setup, seed: int = 0) -> Matching:

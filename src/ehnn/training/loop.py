@@ -24,7 +24,7 @@ from .replay import Replayed
 from .runs import Runs
 
 DIVERGED = 10.0
-"""A loss that is so many times that of the first epoch is taken for one that will not come down again."""
+"""A loss so many times that of the first epoch (or 1, if that was less) is warned of."""
 
 
 class Task(Protocol):

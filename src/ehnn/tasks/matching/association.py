@@ -81,8 +81,7 @@ class Association:
             o = self.overlap
             pairs += [o.local, o.source_orders.pairs, o.target_orders.pairs, o.sizes_and_pool.pairs]
             pairs += [p for p in (o.pool, o.spread) if p is not None]
-            means = [self.structure.incidence, o.local, o.everything]
-            _ = [p.inverse_lengths for p in means]
+            _ = [p.inverse_lengths for p in (self.structure.incidence, o.local, o.everything)]
         _ = [(p.split, p.t_split) for p in pairs]
         return self
 
