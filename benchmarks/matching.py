@@ -8,7 +8,9 @@ as soon as it is measured; medians in milliseconds:
   done ahead, by other processes);
 - ``moved``: unpacking it on the device; ``forward``, ``backward``: a step on it;
 - ``iteration``: moved, forward and backward, a new batch each time: what training waits for;
-- ``on_device``: the same with the association hypergraph made there, as in evaluation.
+- ``on_device``: the same with the association hypergraph made there, as in evaluation;
+- ``compiled``, with ``--compile``: ``on_device`` through ``torch.compile``, as one graph;
+  ``compiled_first_s`` is what the first batches take, for which it is compiled.
 
 ``first_s`` is the first iteration, with its compilation. With ``--refine 2`` two SplineConv layers stand
 before the affinities. ``operators`` counts what PyTorch was asked for in an iteration.
@@ -72,10 +74,14 @@ class Measured:
         self.model: Any = make_matcher(name, CHANNELS, WHOLE, refine=given.refine).to(self.device)
         self.batches = [random_batch(pairs, seed) for seed in range(4)]
         self.packed = [self.made(batch) for batch in self.batches]
+        self.alone = [self.pinned(pack(batch)) for batch in self.batches]
+        self.compiled = torch.compile(self.whole, dynamic=True, fullgraph=True)
         self.turn = 0
 
     def made(self, batch: PairBatch) -> Packed:
-        packed = pack((batch, self.model.associate(batch).prepare()))
+        return self.pinned(pack((batch, self.model.associate(batch).prepare())))
+
+    def pinned(self, packed: Packed) -> Packed:
         return packed.pin_memory() if self.device.type == "cuda" else packed
 
     def moved(self) -> tuple[PairBatch, Association]:
@@ -96,14 +102,31 @@ class Measured:
     def forward(self, batch: PairBatch, association: Association) -> Tensor:
         return permutation_loss(self.model(batch, association), batch, association.candidates)
 
-    def step(self, batch: PairBatch, association: Association) -> None:
-        inputs = [*self.model.parameters(), batch.a.features, batch.b.features]
-        torch.autograd.grad(self.forward(batch, association), inputs, allow_unused=True)
+    def whole(self, batch: PairBatch) -> Tensor:
+        return self.forward(batch, self.model.associate(batch))
 
-    def on_device(self) -> None:
+    def backward(self, loss: Tensor, batch: PairBatch) -> None:
+        inputs = [*self.model.parameters(), batch.a.features, batch.b.features]
+        torch.autograd.grad(loss, inputs, allow_unused=True)
+
+    def step(self, batch: PairBatch, association: Association) -> None:
+        self.backward(self.forward(batch, association), batch)
+
+    def on_device(self, loss: Callable[[PairBatch], Tensor]) -> None:
         self.turn += 1
-        batch = self.shown(self.batches[self.turn % len(self.batches)].to(self.device))
-        self.step(batch, self.model.associate(batch))
+        batch = self.shown(unpack(self.alone[self.turn % len(self.alone)], self.device))
+        self.backward(loss(batch), batch)
+
+    def compile(self) -> dict[str, float]:
+        begun = time.perf_counter()
+        for _ in self.alone:
+            self.on_device(self.compiled)
+        self.wait()
+        first = time.perf_counter() - begun
+        return {
+            "compiled_first_s": first,
+            "compiled_ms": self.time_of(lambda: self.on_device(self.compiled)),
+        }
 
     def row(self) -> dict[str, Any]:
         begun = time.perf_counter()
@@ -123,7 +146,8 @@ class Measured:
             "forward_ms": ahead,
             "backward_ms": both - ahead,
             "iteration_ms": self.time_of(lambda: self.step(*self.moved())),
-            "on_device_ms": self.time_of(self.on_device),
+            "on_device_ms": self.time_of(lambda: self.on_device(self.whole)),
+            **(self.compile() if self.given.compile else {}),
             **self.memory(ready),
             "operators": operators(lambda: self.step(*self.moved())),
         }
@@ -184,6 +208,7 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, nargs="+", default=[8], help="several show how memory grows")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--refine", type=int, default=0, help="SplineConv layers")
+    parser.add_argument("--compile", action="store_true", help="measure torch.compile too")
     parser.add_argument("--tf32", action="store_true", help="products of float32 may use TF32")
     given = parser.parse_args()
     torch.set_float32_matmul_precision("high" if given.tf32 else "highest")

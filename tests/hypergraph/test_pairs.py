@@ -1,6 +1,9 @@
+import pytest
 import torch
 from hypothesis import given, settings
 
+import ehnn
+from ehnn.hypergraph import pairs as pairs_module
 from ehnn.hypergraph.pairs import pairs_from_sorted, pointer, repeat
 from ehnn.testing.strategies import hypergraphs
 
@@ -61,3 +64,35 @@ def test_moving_keeps_everything():
     moved = p.to("meta")
     assert (moved.num_rows, moved.num_cols, len(moved)) == (2, 2, 3)
     assert all(getattr(moved, name).device.type == "meta" for name in TENSORS)
+
+
+@given(hypergraphs(max_nodes=12, max_edges=8))
+@QUICK
+def test_a_compiled_split_sums_the_same_chunks(h):
+    p, x = h.incidence, torch.arange(h.incidence.num_cols + 0.0) + 1
+
+    def sums(split):
+        chunk_ptr, row_ptr = split
+        ends = torch.cat([x.new_zeros(1), x[p.index].cumsum(0)])
+        chunks = torch.cat([x.new_zeros(1), ends[chunk_ptr].diff().cumsum(0)])
+        return chunks[row_ptr].diff()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs_module, "LONG", 2)
+        counted = pairs_module._split(p.ptr, len(p))
+        patch.setattr(torch.compiler, "is_compiling", lambda: True)
+        bounded = pairs_module._split(p.ptr, len(p))
+    wanted = torch.stack([x[row].sum() for row in p.index.split(p.lengths.tolist())]) if p.num_rows else None
+    for split in (counted, bounded):
+        if split is not None:
+            assert int(split[0].diff().max()) <= 2
+            assert torch.equal(sums(split), wanted)
+    assert (bounded is None) == (p.num_rows == 0)
+
+
+def test_short_rows_are_not_counted():
+    h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pairs_module, "_split", None)
+        p = pairs_module.with_short(h.incidence, rows=True, columns=True)
+        assert (p.split, p.t_split) == (None, None)

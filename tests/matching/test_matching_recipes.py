@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ehnn.reproduce.matching import command, make_rows
+from ehnn.reproduce.matching import command, make_rows, reproduce
 from ehnn.reproduce.matching_data import Setup
 from ehnn.reproduce.matching_recipes import BENCHMARKS, VOC, WILLOW, Benchmark
 from ehnn.reproduce.matching_run import config_of
@@ -63,3 +63,13 @@ def test_every_recipe_makes_its_model(benchmark: Benchmark) -> None:
         config = recipe.config(benchmark.epochs, benchmark.lr_steps)
         assert config.lr_at(0) == recipe.lr
         assert config.lr_at(benchmark.lr_steps[0]) == recipe.lr / 2
+
+
+def test_width_is_of_the_models_that_have_one() -> None:
+    assert VOC.with_width(None) is VOC
+    narrow = VOC.with_width(32)
+    assert narrow.recipes["ehnn-transformer"].options == {"width": 32, "heads": 4}
+    assert narrow.recipes["ngm-v2"] == VOC.recipes["ngm-v2"]
+    assert "--width 32" in command(VOC, "ehnn-transformer", Setup(width=32), range(1))
+    with pytest.raises(ValueError, match="width=32 is of EHNN layers, which 'ngm-v2' has none of"):
+        reproduce(VOC, ["ngm-v2"], Setup(width=32))

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, wraps
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import torch
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
@@ -20,17 +19,30 @@ def plain_tensors() -> Iterator[None]:
     The first call of a model may well be inside ``vmap(grad(…))`` or ``inference_mode``, whose tensors must
     not outlive them.
     """
+    if torch.compiler.is_compiling():  # compiled code runs in no transform
+        yield
+        return
     with temporarily_clear_interpreter_stack(), torch.inference_mode(False), torch.no_grad():
         yield
 
 
-class kept_property(cached_property[_Value]):
-    """`functools.cached_property` whose value is made of plain tensors."""
+class kept_property(Generic[_Value]):
+    """`functools.cached_property` whose value is made of plain tensors, and that `torch.compile` reads."""
 
     def __init__(self, make: Callable[[Any], _Value]) -> None:
-        @wraps(make)
-        def plainly(owner: Any) -> _Value:
-            with plain_tensors():
-                return make(owner)
+        self._make, self.__doc__ = make, make.__doc__
 
-        super().__init__(plainly)
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, owner: None, kind: type) -> kept_property[_Value]: ...
+    @overload
+    def __get__(self, owner: object, kind: type | None = None) -> _Value: ...
+    def __get__(self, owner: object | None, kind: type | None = None) -> Any:
+        if owner is None:
+            return self
+        with plain_tensors():
+            value = self._make(owner)
+        vars(owner)[self._name] = value  # found before this descriptor from now on
+        return value

@@ -67,12 +67,12 @@ class Pairs:
     def split(self) -> tuple[Tensor, Tensor] | None:
         """Rows cut into chunks of at most `LONG` pairs: ``chunk_ptr`` of the chunks and ``row_ptr`` of the
         chunks of each row; None if no row is longer. For processors that take a row each."""
-        return _split(self.ptr)
+        return _split(self.ptr, len(self))
 
     @kept_property
     def t_split(self) -> tuple[Tensor, Tensor] | None:
         """`split` for columns."""
-        return _split(self.t_ptr)
+        return _split(self.t_ptr, len(self))
 
     def transpose(self) -> Pairs:
         """The same pairs with rows and columns exchanged; no sorting."""
@@ -114,15 +114,27 @@ def pairs_from_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> Pairs:
     return Pairs(ptr.shape[0] - 1, num_cols, ptr, index, t_ptr, t_index, t_perm)
 
 
-def _split(ptr: Tensor) -> tuple[Tensor, Tensor] | None:
-    lengths = ptr.diff()
-    if not ptr.shape[0] - 1 or int(lengths.max()) <= LONG:
+def _split(ptr: Tensor, pairs: int) -> tuple[Tensor, Tensor] | None:
+    lengths, rows = ptr.diff(), ptr.shape[0] - 1
+    compiling = torch.compiler.is_compiling()
+    if not rows or (not compiling and int(lengths.max()) <= LONG):
         return None
     chunks = torch.div(lengths + LONG - 1, LONG, rounding_mode="floor")
     row_ptr = torch.cat([chunks.new_zeros(1), chunks.cumsum(0)])
-    row = repeat(chunks, int(row_ptr[-1]))
-    starts = ptr[row] + LONG * (arange_like(row) - row_ptr[row])
+    if compiling:  # as many chunks as there can be, for no size may depend on values; the last ones are empty
+        at = torch.arange(rows + pairs // LONG, device=ptr.device)
+        row = (torch.searchsorted(row_ptr, at, right=True) - 1).clamp(max=rows - 1)
+    else:
+        row = repeat(chunks, int(row_ptr[-1]))
+        at = arange_like(row)
+    starts = torch.minimum(ptr[row] + LONG * (at - row_ptr[row]), ptr[-1])
     return torch.cat([starts, ptr[-1:]]), row_ptr
+
+
+def with_short(pairs: Pairs, *, rows: bool = False, columns: bool = False) -> Pairs:
+    """The pairs, with a note that no row, or no column, is longer than `LONG`: nothing has to be counted."""
+    vars(pairs).update({"split": None} if rows else {}, **({"t_split": None} if columns else {}))
+    return pairs
 
 
 def selection(index: Tensor, num_cols: int) -> Pairs:

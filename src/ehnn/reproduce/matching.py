@@ -44,8 +44,12 @@ def reproduce(
     unknown = [model for model in models if model not in benchmark.recipes]
     if unknown:
         raise ValueError(f"models must be among {tuple(benchmark.recipes)}, got {unknown[0]!r}")
+    if setup.width is not None and (
+        other := [m for m in models if "width" not in benchmark.recipes[m].options]
+    ):
+        raise ValueError(f"width={setup.width} is of EHNN layers, which {other[0]!r} has none of")
     with precision(setup):
-        return _reproduce(benchmark, models, setup, seeds, out, runs_dir, fresh, say)
+        return _reproduce(benchmark.with_width(setup.width), models, setup, seeds, out, runs_dir, fresh, say)
 
 
 def _reproduce(
@@ -141,7 +145,7 @@ def command(benchmark: Benchmark, model: str, setup: Setup, seeds: Sequence[int]
     words += [f"--epoch-pairs {setup.epoch_pairs}"] if setup.epoch_pairs is not None else []
     words += [f"--test-every {setup.test_every}"] if setup.test_every != 1 else []
     words += [f"--hold-out {setup.hold_out}"] if setup.hold_out is not None else []
-    for name in ("weight_decay", "copies", "thin", "clip_norm", "ema", "blocks", "backbone_factor"):
+    for name in ("weight_decay", "width", "copies", "thin", "clip_norm", "ema", "blocks", "backbone_factor"):
         if (value := getattr(setup, name)) != getattr(Setup(), name):
             words.append(f"--{name.replace('_', '-')} {value}")
     words += [f"--{name}" for name in ("finetune", "amp", "tf32") if getattr(setup, name)]

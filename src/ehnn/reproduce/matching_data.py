@@ -31,6 +31,7 @@ class Setup:
 
     Attributes:
         epochs, iterations, lr, lr_steps, weight_decay: of training; the decay is decoupled.
+        width: channels of the EHNN layers.
         checkpoint_every: epochs.
         batch_size: pairs.
         test_pairs, valid_pairs, hard_pairs: per category.
@@ -58,6 +59,7 @@ class Setup:
     lr: float | None = None
     lr_steps: tuple[int, ...] | None = None
     weight_decay: float | None = None
+    width: int | None = None
     checkpoint_every: int = 1
     batch_size: int = 8
     test_pairs: int | None = None

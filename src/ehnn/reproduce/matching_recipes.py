@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ehnn.tasks.matching.keypoints import KeypointSet
@@ -71,6 +71,16 @@ class Benchmark:
     valid_pairs: int
     test_pairs: int
     finetune: bool
+
+    def with_width(self, width: int | None) -> Benchmark:
+        """The benchmark with so many channels in the EHNN layers; None leaves them as they are."""
+        if width is None:
+            return self
+        options = {
+            name: {**r.options, "width": width} for name, r in self.recipes.items() if "width" in r.options
+        }
+        changed = {name: replace(self.recipes[name], options=own) for name, own in options.items()}
+        return replace(self, recipes={**self.recipes, **changed})
 
     def row(self, model: str, finetune: bool) -> str:
         """The name of a model's row."""

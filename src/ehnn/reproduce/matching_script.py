@@ -55,6 +55,7 @@ def _parser(benchmark: Benchmark, description: str | None) -> argparse.ArgumentP
     add("--copies", type=int, default=1, help="of training images, but for one turned, scaled and mirrored")
     add("--thin", type=float, default=0.0, help="probability that a keypoint is left out of a training pair")
     add("--weight-decay", type=float, help="decoupled; the recipe's unless told")
+    add("--width", type=int, help="channels of the EHNN layers; the recipe's unless told")
     add("--clip-norm", type=float, help="largest norm of the gradient")
     add("--ema", type=float, help="judge a moving average of the parameters with this decay a batch")
     add("--finetune", action="store_true", help="train the backbone too")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, Pairs
 from ehnn.hypergraph.kept import kept_property, plain_tensors
-from ehnn.hypergraph.pairs import arange_like, pairs_from_sorted
+from ehnn.hypergraph.pairs import arange_like, pairs_from_sorted, with_short
 from ehnn.overlap import Overlap
 
 from .association_overlap import candidates_overlap
@@ -198,11 +198,11 @@ def _incidence(twos: Tensor, threes: Tensor, num_nodes: int) -> Pairs:
             torch.arange(split, last + 1, 3, device=index.device),
         ]
     )
-    if index.device.type == "cpu":
-        return pairs_from_sorted(ptr, index, num_nodes)
+    if index.device.type == "cpu" and not torch.compiler.is_compiling():
+        return with_short(pairs_from_sorted(ptr, index, num_nodes), rows=True)
     edge = arange_like(ptr[:-1])
     owner = [edge[: len(twos)].repeat_interleave(2), edge[len(twos) :].repeat_interleave(3)]
-    return pairs_without_waiting(ptr, index, torch.cat(owner), num_nodes)
+    return with_short(pairs_without_waiting(ptr, index, torch.cat(owner), num_nodes), rows=True)
 
 
 def pairs_without_waiting(ptr: Tensor, index: Tensor, rows: Tensor, num_cols: int) -> Pairs:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, Pairs
-from ehnn.hypergraph.pairs import arange_like, repeat
+from ehnn.hypergraph.pairs import arange_like, repeat, with_short
 from ehnn.overlap import Orders, Overlap, Slots
 
 from .order_codes import codes_of
@@ -22,6 +22,7 @@ def candidates_overlap(h: Hypergraph, counts: dict[int, int]) -> Overlap:
     nodes, ends = torch.arange(n, device=h.device), torch.arange(n + 1, device=h.device)
     sources = torch.cat([h.node_batch, h.edge_batch])
     spread = Pairs(n, members, ends, h.node_batch, _pointer(h.node_batch, members), nodes, nodes)
+    spread = with_short(spread, rows=True)
     ones, orders = _ones(ends), _by_order({1: n, **counts}, h.device)
     overlap = Overlap(
         _meetings(h.incidence, nodes, ends),
@@ -52,7 +53,7 @@ def _meetings(incidence: Pairs, nodes: Tensor, ends: Tensor) -> Pairs:
     index[place] = incidence.t_index + n
     by_edge = torch.empty_like(place)
     by_edge[incidence.t_perm] = place
-    return Pairs(
+    met = Pairs(
         n,
         n + incidence.num_rows,
         ptr,
@@ -61,6 +62,7 @@ def _meetings(incidence: Pairs, nodes: Tensor, ends: Tensor) -> Pairs:
         torch.cat([nodes, incidence.index]),
         torch.cat([ptr[:-1], by_edge]),
     )
+    return with_short(met, columns=True)
 
 
 def _grouped(member: Tensor, members: int) -> Pairs:
@@ -69,7 +71,8 @@ def _grouped(member: Tensor, members: int) -> Pairs:
     back = torch.empty_like(order)
     back[order] = arange_like(order)
     ends = torch.arange(member.shape[0] + 1, device=member.device)
-    return Pairs(members, member.shape[0], _pointer(values, members), order, ends, member, back)
+    pairs = Pairs(members, member.shape[0], _pointer(values, members), order, ends, member, back)
+    return with_short(pairs, columns=True)
 
 
 def _pointer(ascending: Tensor, size: int) -> Tensor:
@@ -81,7 +84,7 @@ def _ones(ends: Tensor) -> Orders:
     """Order 1 for each of the rows that ``ends``, 0 to their number, counts; there is at least one."""
     rows = ends.shape[0] - 1
     pairs = Pairs(rows, 1, ends, torch.zeros_like(ends[1:]), ends[::rows], ends[:-1], ends[:-1])
-    return Orders(ends[1:2], pairs, codes_of((1,), ends.device))
+    return Orders(ends[1:2], with_short(pairs, rows=True), codes_of((1,), ends.device))
 
 
 def _by_order(counts: dict[int, int], device: torch.device) -> Orders:
@@ -93,7 +96,7 @@ def _by_order(counts: dict[int, int], device: torch.device) -> Orders:
     ends = torch.arange(total + 1, device=device)
     index = repeat(lengths[1], total)
     pairs = Pairs(total, len(there), ends, index, ptr, ends[:-1], ends[:-1])
-    return Orders(lengths[0], pairs, codes_of(tuple(there), device))
+    return Orders(lengths[0], with_short(pairs, rows=True), codes_of(tuple(there), device))
 
 
 def _ones_then_zeros(ones: int, zeros: int, device: torch.device) -> Orders:
@@ -102,4 +105,4 @@ def _ones_then_zeros(ones: int, zeros: int, device: torch.device) -> Orders:
     order = (rows[:-1] + ones) % (ones + zeros)  # the zeros, then the ones
     ptr = torch.stack([rows[0], rows[zeros], rows[-1]])
     pairs = Pairs(ones + zeros, 2, rows, index, ptr, order, order)
-    return Orders(rows[:2], pairs, codes_of((0, 1), device))
+    return Orders(rows[:2], with_short(pairs, rows=True), codes_of((0, 1), device))

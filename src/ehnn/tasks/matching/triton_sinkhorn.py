@@ -20,6 +20,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from ehnn.ops.backend import opaque
+
 
 @triton.jit
 def _matrix(x, pair, width, other, BLOCK: tl.constexpr):
@@ -84,17 +86,40 @@ def _block(width: int) -> int:
     return max(triton.next_power_of_2(width), 16)
 
 
+@opaque("ehnn::sinkhorn")
+def _forward(x: Tensor, steps: int) -> tuple[Tensor, Tensor]:
+    pairs, width = x.shape[:2]
+    y, sums = torch.empty_like(x), x.new_empty(pairs, steps, _block(width))
+    if x.numel():
+        _forward_kernel[(pairs,)](x, y, sums, width, STEPS=steps, BLOCK=sums.shape[2])
+    return y, sums
+
+
+@_forward.register_fake
+def _(x: Tensor, steps: int) -> tuple[Tensor, Tensor]:
+    return torch.empty_like(x), x.new_empty(x.shape[0], steps, _block(x.shape[1]))
+
+
+@opaque("ehnn::sinkhorn_backward")
+def _backward(grad: Tensor, y: Tensor, sums: Tensor) -> Tensor:
+    dx = torch.empty_like(y)
+    if y.numel():
+        steps, block = sums.shape[1:]
+        _backward_kernel[(y.shape[0],)](grad, y, sums, dx, y.shape[1], STEPS=steps, BLOCK=block)
+    return dx
+
+
+@_backward.register_fake
+def _(grad: Tensor, y: Tensor, sums: Tensor) -> Tensor:
+    return torch.empty_like(y)
+
+
 class TritonSinkhorn(torch.autograd.Function):
     """``[pairs, width, width]``, steps → the same shape; what follows is kept for the gradient."""
 
     @staticmethod
     def forward(x: Tensor, steps: int) -> tuple[Tensor, Tensor]:
-        pairs, width = x.shape[:2]
-        x, block = x.contiguous(), _block(width)
-        y, sums = torch.empty_like(x), x.new_empty(pairs, steps, block)
-        if x.numel():
-            _forward_kernel[(pairs,)](x, y, sums, width, STEPS=steps, BLOCK=block)
-        return y, sums
+        return _forward(x.contiguous(), steps)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
@@ -115,11 +140,7 @@ class TritonSinkhorn(torch.autograd.Function):
 class _TritonSinkhornBackward(torch.autograd.Function):
     @staticmethod
     def forward(grad: Tensor, y: Tensor, sums: Tensor) -> Tensor:
-        grad, dx = grad.contiguous(), torch.empty_like(y)
-        if y.numel():
-            steps, block = sums.shape[1:]
-            _backward_kernel[(y.shape[0],)](grad, y, sums, dx, y.shape[1], STEPS=steps, BLOCK=block)
-        return dx
+        return _backward(grad.contiguous(), y, sums)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:

@@ -1,0 +1,22 @@
+"""`torch.compile` of all that a training step of matching does."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+CASES = Path(__file__).with_name("compiled_cases.py")
+
+
+@pytest.mark.parametrize(("backend", "model"), [("auto", "ehnn-mlp"), ("triton", "ehnn-transformer")])
+def test_it_compiles_as_one_graph_for_batches_of_any_size(backend: str, model: str) -> None:
+    told = {"EHNN_BACKEND": backend, "TRITON_INTERPRET": "1"}
+    if backend == "triton":
+        pytest.importorskip("triton")
+    done = subprocess.run(
+        [sys.executable, CASES, model], env=os.environ | told, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "all agree" in done.stdout
