@@ -133,7 +133,10 @@ def _split(ptr: Tensor, pairs: int) -> tuple[Tensor, Tensor] | None:
 
 def with_short(pairs: Pairs, *, rows: bool = False, columns: bool = False) -> Pairs:
     """The pairs, with a note that no row, or no column, is longer than `LONG`: nothing has to be counted."""
-    vars(pairs).update({"split": None} if rows else {}, **({"t_split": None} if columns else {}))
+    if rows:
+        vars(pairs)["split"] = None
+    if columns:
+        vars(pairs)["t_split"] = None
     return pairs
 
 
