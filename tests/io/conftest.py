@@ -31,3 +31,15 @@ def batch_of_two():
     import ehnn
 
     return ehnn.batch([Hypergraph.from_edges([[0, 1]])] * 2)
+
+
+@pytest.fixture
+def file(tmp_path):
+    """Write text or bytes to a file and give its path."""
+
+    def write(content, name="file.txt"):
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    return write

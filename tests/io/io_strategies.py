@@ -1,10 +1,12 @@
 """Hypergraphs of every shape, for the round trips."""
 
 import torch
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from ehnn import Hypergraph
 
+FILES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 # No surrogates (not text), no line ends or commas where a format cannot quote them: tests choose.
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=6)
 IDS = st.one_of(TEXT, st.integers(-(10**12), 10**12))
