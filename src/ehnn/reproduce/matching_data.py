@@ -68,7 +68,7 @@ class Setup:
     epoch_pairs: int | None = None
     test_every: int = 1
     hold_out: int | None = None
-    copies: int = 1
+    copies: int | None = None
     thin: float = 0.0
     clip_norm: float | None = None
     ema: float | None = None
@@ -132,7 +132,7 @@ def prepare(benchmark: Benchmark, setup: Setup) -> Prepared:
     images = benchmark.load(setup.data_dir)
     if held := setup.held_out(benchmark):
         images = images.with_validation(held)
-    images = with_copies(images, setup.copies)
+    images = with_copies(images, benchmark.copies if setup.copies is None else setup.copies)
     test_pairs = setup.test_pairs or benchmark.test_pairs
     pairs = evaluation_pairs(images, setup.valid_pairs or benchmark.valid_pairs, test_pairs, setup.hard_pairs)
     if setup.epoch_pairs is not None and setup.epoch_pairs < test_pairs:

@@ -52,7 +52,7 @@ def _parser(benchmark: Benchmark, description: str | None) -> argparse.ArgumentP
     add("--epoch-pairs", type=int, help="test pairs per category judged while training; all unless told")
     add("--test-every", type=int, default=1, help="epochs between two judgements of test pairs")
     add("--hold-out", type=int, help=f"training images per category, {benchmark.valid_images}; 0: last epoch")
-    add("--copies", type=int, default=1, help="of training images, but for one turned, scaled and mirrored")
+    add("--copies", type=int, help=f"of training images, but for one turned and scaled, {benchmark.copies}")
     add("--thin", type=float, default=0.0, help="probability that a keypoint is left out of a training pair")
     add("--weight-decay", type=float, help="decoupled; the recipe's unless told")
     add("--width", type=int, help="channels of the EHNN layers; the recipe's unless told")
