@@ -252,6 +252,11 @@ def test_statistics_of_the_real_files(real_data, name):
         assert bool(torch.isfinite(h.x).all())
 
 
+def test_the_last_hyperedges_of_zoo_are_its_classes(real_data):
+    h = datasets.load("zoo", real_data, download=False)
+    assert h.edges()[-7:] == [(h.y == c).nonzero().flatten().tolist() for c in range(7)]
+
+
 @pytest.mark.parametrize(
     "card", [c for c in datasets.list_datasets() if c.files[0].sha256], ids=lambda c: c.name
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from ehnn.reproduce import nodes_inputs
 from ehnn.reproduce.nodes_config import make_model
 from ehnn.reproduce.nodes_inputs import PreparedNodes, RunHypergraph, f_gates
 from ehnn.reproduce.nodes_settings import Settings
@@ -73,6 +74,18 @@ def test_without_labels_all_training_nodes_are_learned(h):
     nodes = task.train[1] >= 0
     expected = torch.nn.functional.cross_entropy(logits[1, nodes], h.y[nodes], label_smoothing=0.1)
     torch.testing.assert_close(task.loss(logits, view)[1], expected)
+
+
+def test_identities_are_the_hyperedges_of_a_node(h, monkeypatch):
+    task = PreparedNodes(h, SEEDS, identities=True)
+    assert task.num_features == 6 + h.num_edges
+    found = task.evaluated.run_x
+    assert torch.equal(found[..., :6], h.x.expand(3, -1, -1))
+    pairs = [(v, e) for e, nodes in enumerate(h.edges()) for v in nodes]
+    assert sorted(map(tuple, found[1, :, 6:].nonzero().tolist())) == sorted(pairs)
+    monkeypatch.setattr(nodes_inputs, "MOST_IDENTITIES", h.num_edges - 1)
+    with pytest.raises(ValueError, match=f"at most {h.num_edges - 1} hyperedges, got {h.num_edges}"):
+        PreparedNodes(h, SEEDS, identities=True)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,9 @@ from torch import Tensor
 from ehnn.hypergraph import Hypergraph
 from ehnn.tasks.node_classification import NodeClassification
 
+MOST_IDENTITIES = 4096
+"""Hyperedges of which each may be an input channel."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunHypergraph(Hypergraph):
@@ -36,6 +39,8 @@ class PreparedNodes(NodeClassification):
             between the classes of the run's training nodes (about 1 for a feature that is noise).
         hidden: 0 shows no labels. Otherwise training labels are input channels, and each batch hides
             this fraction of them, at random, and learns these; validation and test see all of them.
+        identities: a channel for each hyperedge, 1 for its nodes, tells hyperedges apart: the model is of
+            this hypergraph alone, as one with a table of embeddings is. For at most `MOST_IDENTITIES`.
         views: batches with hidden labels that are drawn once and taken in turn, one an epoch.
         smoothing: of the labels that are learned.
     """
@@ -43,6 +48,7 @@ class PreparedNodes(NodeClassification):
     standardise: bool = False
     gate: float = 0.0
     hidden: float = 0.0
+    identities: bool = False
     views: int = 8
     smoothing: float = 0.0
 
@@ -50,6 +56,10 @@ class PreparedNodes(NodeClassification):
         super().__post_init__()
         if not 0 <= self.hidden <= 1:
             raise ValueError(f"hidden must be a fraction in [0, 1], got {self.hidden!r}")
+        if self.identities and self.h.num_edges > MOST_IDENTITIES:
+            raise ValueError(
+                f"identities=True is for at most {MOST_IDENTITIES} hyperedges, got {self.h.num_edges}"
+            )
         if self.views < 1 or self.gate < 0 or not 0 <= self.smoothing < 1:
             raise ValueError(
                 "views must be at least 1, gate not below 0 and smoothing in [0, 1), got "
@@ -58,8 +68,9 @@ class PreparedNodes(NodeClassification):
 
     @property
     def num_features(self) -> int:
-        """Channels of a run's features, those of the labels included."""
-        return super().num_features + (self.num_outputs if self.hidden else 0)
+        """Channels of a run's features, those of labels and hyperedges included."""
+        more = (self.num_outputs if self.hidden else 0) + (self.h.num_edges if self.identities else 0)
+        return super().num_features + more
 
     def batches(self, epoch: int) -> Iterator[Hypergraph]:
         """One view of the hypergraph an epoch; each comes back as the same object."""
@@ -106,6 +117,10 @@ class PreparedNodes(NodeClassification):
         """``[runs, n, d]``."""
         assert self.h.x is not None
         x = self.h.x
+        if self.identities:
+            inside = x.new_zeros(self.h.num_nodes, self.h.num_edges)
+            inside[self.h.incidence.index, self.h.incidence.rows] = 1
+            x = torch.cat([x, inside], 1)
         if self.standardise:
             x = (x - x.mean(0)) / x.std(0, correction=0).clamp(min=1e-6)
         if not self.gate:

@@ -2,11 +2,14 @@
 
 The choice was made for House, on validation nodes of other splits than the reported ones
 (``experiments/nodes_recipe.py``, which tries it on any dataset). Walmart has House's, wider; the others the
-parts that make sense without noise in the features, of which none has been compared:
+parts that make sense without noise in the features, of which one has been compared:
 
 - one V → V∪E → V pair, as EHNN-MLP has, with residual connections for the nodes (both models);
 - features standardised; or, where most of them are noise (House, Walmart), each weighed by how well it tells
   the classes of the training nodes apart (`PreparedNodes`);
+- on Zoo a channel for each hyperedge: 92.0 → 98.8 in that validation (20 runs of 200 epochs). Its last seven
+  hyperedges are its classes, which is lost in a mean over a node's seventeen; on House it changes nothing
+  (76.0 and 76.1, 4 runs);
 - the labels of training nodes as input, a part of them hidden at random and learned (label reuse);
 - AdamW, a cosine schedule, and predictions by the moving average of the parameters.
 
@@ -40,7 +43,7 @@ def recipe(
 
 
 _INPUTS: dict[str, dict[str, Any]] = {
-    "zoo": {"standardise": True, "smoothing": 0.1},
+    "zoo": {"standardise": True, "smoothing": 0.1, "identities": True},
     "20news": {"smoothing": 0.1},
     "mushroom": {"standardise": True},
     "ntu2012": {"standardise": True, "smoothing": 0.1},
