@@ -65,11 +65,12 @@ def test_every_recipe_makes_its_model(benchmark: Benchmark) -> None:
         assert config.lr_at(benchmark.lr_steps[0]) == recipe.lr / 2
 
 
-def test_width_is_of_the_models_that_have_one() -> None:
-    assert VOC.with_width(None) is VOC
-    narrow = VOC.with_width(32)
-    assert narrow.recipes["ehnn-transformer"].options == {"width": 32, "heads": 4}
-    assert narrow.recipes["ngm-v2"] == VOC.recipes["ngm-v2"]
-    assert "--width 32" in command(VOC, "ehnn-transformer", Setup(width=32), range(1))
-    with pytest.raises(ValueError, match="width=32 is of EHNN layers, which 'ngm-v2' has none of"):
-        reproduce(VOC, ["ngm-v2"], Setup(width=32))
+def test_options_are_of_the_models_that_have_ehnn_layers() -> None:
+    assert VOC.with_options({}) is VOC
+    setup = Setup(width=32, global_dropout=0.5)
+    changed = VOC.with_options(setup.layer_options)
+    assert changed.recipes["ehnn-transformer"].options == {"width": 32, "heads": 4, "global_dropout": 0.5}
+    assert changed.recipes["ngm-v2"] == VOC.recipes["ngm-v2"]
+    assert "--width 32 --global-dropout 0.5" in command(VOC, "ehnn-transformer", setup, range(1))
+    with pytest.raises(ValueError, match="are of EHNN layers, which 'ngm-v2' has none of"):
+        reproduce(VOC, ["ngm-v2"], setup)

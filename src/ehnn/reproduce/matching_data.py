@@ -21,6 +21,7 @@ from ehnn.tasks.matching.vgg import VGG16, load_vgg16
 
 from .matching_recipes import BACKBONE_FACTOR, Benchmark
 
+LAYER_OPTIONS = ("width", "dropout", "global_dropout")
 BLOCKS = 5
 """Of convolutions in VGG16."""
 
@@ -31,7 +32,7 @@ class Setup:
 
     Attributes:
         epochs, iterations, lr, lr_steps, weight_decay: of training; the decay is decoupled.
-        width: channels of the EHNN layers.
+        width, dropout, global_dropout: of EHNN layers, the last of EHNN-Transformer's.
         checkpoint_every: epochs.
         batch_size: pairs.
         test_pairs, valid_pairs, hard_pairs: per category.
@@ -60,6 +61,8 @@ class Setup:
     lr_steps: tuple[int, ...] | None = None
     weight_decay: float | None = None
     width: int | None = None
+    dropout: float | None = None
+    global_dropout: float | None = None
     checkpoint_every: int = 1
     batch_size: int = 8
     test_pairs: int | None = None
@@ -102,6 +105,12 @@ class Setup:
     def held_out(self, benchmark: Benchmark) -> int:
         """Training images per category that are kept for validation."""
         return benchmark.valid_images if self.hold_out is None else self.hold_out
+
+    @property
+    def layer_options(self) -> dict[str, int | float]:
+        """What was asked for of EHNN layers."""
+        asked = {name: getattr(self, name) for name in LAYER_OPTIONS}
+        return {name: value for name, value in asked.items() if value is not None}
 
     @property
     def on_gpu(self) -> bool:

@@ -74,15 +74,11 @@ class Benchmark:
     finetune: bool
     copies: int = 1
 
-    def with_width(self, width: int | None) -> Benchmark:
-        """The benchmark with so many channels in the EHNN layers; None leaves them as they are."""
-        if width is None:
-            return self
-        options = {
-            name: {**r.options, "width": width} for name, r in self.recipes.items() if "width" in r.options
-        }
-        changed = {name: replace(self.recipes[name], options=own) for name, own in options.items()}
-        return replace(self, recipes={**self.recipes, **changed})
+    def with_options(self, options: Mapping[str, Any]) -> Benchmark:
+        """The benchmark with these options of EHNN layers in place of the recipes' own."""
+        layered = {name: r for name, r in self.recipes.items() if "width" in r.options}
+        changed = {name: replace(r, options={**r.options, **options}) for name, r in layered.items()}
+        return replace(self, recipes={**self.recipes, **changed}) if options else self
 
     def row(self, model: str, finetune: bool) -> str:
         """The name of a model's row."""
