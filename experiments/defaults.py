@@ -9,7 +9,7 @@ Each run has its own 50/25/25 split of the labelled nodes (seeds 0, 1, …, as i
 half and choose the epoch on the next quarter; their rows are those of ``results/nodes.json`` (``ehnn
 reproduce nodes``). ``node-classifier`` is `NodeClassifier()` as it comes, except that it is told to hold out
 a third of the labels it gets (of training and validation nodes), so that equally many nodes train it. It runs
-as often as the tuned models have (20 times at most, fewer on Walmart). All are scored on the test nodes, once.
+as often as the tuned models have, or less on Walmart. All are scored on the test nodes, once.
 
 ``--choose`` compares the `CANDIDATES` for the defaults on other splits (seeds from 1000): fitted on the
 training nodes, scored on the validation nodes; test nodes are not scored. Finished runs are kept in ``--out``
