@@ -61,7 +61,8 @@ def candidates(dataset: str) -> Iterator[tuple[str, str, Settings]]:
         yield model, "more dropout", replace(start, options=dict(start.options) | {"dropout": 0.5})
         if dataset in SMALL:
             yield model, "overlaps of hyperedges", replace(start, path=OVERLAPS)
-            yield model, "a channel for each hyperedge", replace(start, inputs=inputs | {"identities": True})
+            told = inputs | {"smoothing": 0.1, "identities": True}
+            yield model, "smoothing, hyperedges told apart", replace(start, inputs=told)
 
 
 def main() -> None:

@@ -65,12 +65,15 @@ def test_every_recipe_makes_its_model(benchmark: Benchmark) -> None:
         assert config.lr_at(benchmark.lr_steps[0]) == recipe.lr / 2
 
 
-def test_options_are_of_the_models_that_have_ehnn_layers() -> None:
-    assert VOC.with_options({}) is VOC
+def test_options_of_networks_are_those_asked_for() -> None:
     setup = Setup(width=32, global_dropout=0.5)
-    changed = VOC.with_options(setup.layer_options)
-    assert changed.recipes["ehnn-transformer"].options == {"width": 32, "heads": 4, "global_dropout": 0.5}
-    assert changed.recipes["ngm-v2"] == VOC.recipes["ngm-v2"]
+    changed = VOC.with_options(["ehnn-transformer"], setup.options).recipes
+    assert changed["ehnn-transformer"].options == {"width": 32, "heads": 4, "global_dropout": 0.5}
+    assert {name for name in changed if changed[name] != VOC.recipes[name]} == {"ehnn-transformer"}
     assert "--width 32 --global-dropout 0.5" in command(VOC, "ehnn-transformer", setup, range(1))
-    with pytest.raises(ValueError, match="are of EHNN layers, which 'ngm-v2' has none of"):
-        reproduce(VOC, ["ngm-v2"], setup)
+
+
+@pytest.mark.parametrize("model", ["ehnn-mlp", "ngm-v2", "bbgm"])
+def test_options_that_a_network_does_not_have_are_refused_at_once(model: str) -> None:
+    with pytest.raises(ValueError, match=f"'{model}' does not take all of .'global_dropout': 0.5"):
+        reproduce(VOC, [model], Setup(global_dropout=0.5))

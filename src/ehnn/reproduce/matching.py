@@ -17,7 +17,7 @@ from ehnn.tasks.matching.models import make_matcher
 from ehnn.tasks.matching.pair_model import PairModel
 from ehnn.tasks.matching.task import Matching
 
-from .matching_data import LAYER_OPTIONS, Prepared, Setup, prepare
+from .matching_data import OPTIONS, Prepared, Setup, prepare
 from .matching_recipes import Benchmark
 from .matching_run import EXAMPLE, RULES, Scores, hard_scores, run, run_folder
 
@@ -44,14 +44,10 @@ def reproduce(
     unknown = [model for model in models if model not in benchmark.recipes]
     if unknown:
         raise ValueError(f"models must be among {tuple(benchmark.recipes)}, got {unknown[0]!r}")
-    if setup.layer_options:
-        other = [model for model in models if "width" not in benchmark.recipes[model].options]
-        if other:
-            raise ValueError(f"{setup.layer_options} are of EHNN layers, which {other[0]!r} has none of")
+    if setup.options:
+        benchmark = benchmark.with_options(models, setup.options)
     with precision(setup):
-        return _reproduce(
-            benchmark.with_options(setup.layer_options), models, setup, seeds, out, runs_dir, fresh, say
-        )
+        return _reproduce(benchmark, models, setup, seeds, out, runs_dir, fresh, say)
 
 
 def _reproduce(
@@ -148,7 +144,7 @@ def command(benchmark: Benchmark, model: str, setup: Setup, seeds: Sequence[int]
     words += [f"--test-every {setup.test_every}"] if setup.test_every != 1 else []
     words += [f"--hold-out {setup.hold_out}"] if setup.hold_out is not None else []
     rest = ("copies", "thin", "clip_norm", "ema", "blocks", "backbone_factor")
-    for name in ("weight_decay", *LAYER_OPTIONS, *rest):
+    for name in ("weight_decay", *OPTIONS, *rest):
         if (value := getattr(setup, name)) != getattr(Setup(), name):
             words.append(f"--{name.replace('_', '-')} {value}")
     words += [f"--{name}" for name in ("finetune", "amp", "tf32") if getattr(setup, name)]

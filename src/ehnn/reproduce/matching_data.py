@@ -21,7 +21,8 @@ from ehnn.tasks.matching.vgg import VGG16, load_vgg16
 
 from .matching_recipes import BACKBONE_FACTOR, Benchmark
 
-LAYER_OPTIONS = ("width", "dropout", "global_dropout")
+OPTIONS = ("width", "dropout", "global_dropout")
+"""Of networks, which a `Setup` may name in place of the recipes' own."""
 BLOCKS = 5
 """Of convolutions in VGG16."""
 
@@ -32,7 +33,7 @@ class Setup:
 
     Attributes:
         epochs, iterations, lr, lr_steps, weight_decay: of training; the decay is decoupled.
-        width, dropout, global_dropout: of EHNN layers, the last of EHNN-Transformer's.
+        width, dropout, global_dropout: of the network, the last two of EHNN alone and EHNN-Transformer alone.
         checkpoint_every: epochs.
         batch_size: pairs.
         test_pairs, valid_pairs, hard_pairs: per category.
@@ -107,9 +108,9 @@ class Setup:
         return benchmark.valid_images if self.hold_out is None else self.hold_out
 
     @property
-    def layer_options(self) -> dict[str, int | float]:
-        """What was asked for of EHNN layers."""
-        asked = {name: getattr(self, name) for name in LAYER_OPTIONS}
+    def options(self) -> dict[str, int | float]:
+        """What was asked for of the network."""
+        asked = {name: getattr(self, name) for name in OPTIONS}
         return {name: value for name, value in asked.items() if value is not None}
 
     @property

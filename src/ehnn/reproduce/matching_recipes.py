@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import torch
+
 from ehnn.tasks.matching.keypoints import KeypointSet
+from ehnn.tasks.matching.positional import make_model
 from ehnn.tasks.matching.voc import voc
 from ehnn.tasks.matching.willow import willow
 from ehnn.training import TrainConfig
@@ -74,11 +77,17 @@ class Benchmark:
     finetune: bool
     copies: int = 1
 
-    def with_options(self, options: Mapping[str, Any]) -> Benchmark:
-        """The benchmark with these options of EHNN layers in place of the recipes' own."""
-        layered = {name: r for name, r in self.recipes.items() if "width" in r.options}
-        changed = {name: replace(r, options={**r.options, **options}) for name, r in layered.items()}
-        return replace(self, recipes={**self.recipes, **changed}) if options else self
+    def with_options(self, models: Iterable[str], options: Mapping[str, Any]) -> Benchmark:
+        """The benchmark with these options of the networks of some models in place of the recipes' own."""
+        changed = dict(self.recipes)
+        for name in models:
+            changed[name] = replace(changed[name], options={**changed[name].options, **options})
+            try:
+                with torch.device("meta"):  # where it costs neither memory nor time
+                    make_model(name, **changed[name].options)
+            except TypeError as error:
+                raise ValueError(f"{name!r} does not take all of {dict(options)}: {error}") from error
+        return replace(self, recipes=changed)
 
     def row(self, model: str, finetune: bool) -> str:
         """The name of a model's row."""

@@ -40,7 +40,8 @@ class PreparedNodes(NodeClassification):
         hidden: 0 shows no labels. Otherwise training labels are input channels, and each batch hides
             this fraction of them, at random, and learns these; validation and test see all of them.
         identities: a channel for each hyperedge, 1 for its nodes, tells hyperedges apart: the model is of
-            this hypergraph alone, as one with a table of embeddings is. For at most `MOST_IDENTITIES`.
+            this hypergraph alone, as one with a table of embeddings is. Dense, so for at most
+            `MOST_IDENTITIES`.
         views: batches with hidden labels that are drawn once and taken in turn, one an epoch.
         smoothing: of the labels that are learned.
     """
