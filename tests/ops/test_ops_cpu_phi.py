@@ -8,6 +8,7 @@ from ehnn.hypergraph.kept import plain_tensors
 from ehnn.hypergraph.pairs import selection
 from ehnn.nn import EHNNMLP
 from ehnn.ops import Mask, phi_calls, use_backend
+from ehnn.ops import cpu_phi as ops_cpu_phi
 from ehnn.ops.cpu_phi import cpu_fits, cpu_phi
 from ehnn.ops.small_phi import reference_phi
 from ehnn.testing import random_hypergraph
@@ -98,8 +99,10 @@ def test_threads_share_the_rows(monkeypatch):
         torch.testing.assert_close(a, b)
 
 
-@pytest.mark.parametrize("keep", [True, False])
-def test_runs_side_by_side(keep):
+@pytest.mark.parametrize(("keep", "threads"), [(True, 1), (False, 1), (True, 2)])
+def test_runs_side_by_side(keep, threads, monkeypatch):
+    monkeypatch.setattr(ops_cpu_phi, "RUN", 1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     dims = (0, 0, None, 0, 0, 0, None, 0, 0, 0)
     tensors = [t if d == 0 else t[0] for t, d in zip(inputs(60, 16, 4, 2, (3,)), dims, strict=True)]
     seeds = torch.tensor([3, 2**35, 11])

@@ -17,6 +17,7 @@ The hidden layers of few rows are kept for the gradient; those of many are made 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -27,13 +28,16 @@ from ehnn.hypergraph import Pairs
 from .backend import apply, backend_of
 from .compiled import library
 from .dropout import Mask, check_rows
-from .phi_calls import Shared, backward, forward
+from .phi_calls import ROWS_PER_THREAD, Shared, backward, forward
 
 WIDEST = 256
 """Beyond, the weights do not stay in the cache and PyTorch's products are faster."""
 
 FEW = 2**18
 """Numbers in the rows up to which the hidden layers are kept for the gradient."""
+
+RUN = 2**15
+"""Numbers in the rows of a run from which on, of many runs, each is worth a thread."""
 
 Masks = tuple[Mask | None, Mask | None]
 
@@ -162,11 +166,26 @@ def _each_run(
     fn: Callable[[Any, Any], Sequence[Tensor]], floats: tuple[Any, ...], seeds: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """``fn(floats, seeds)``; if these have a dimension for runs before the others, of each run, stacked."""
-    if floats[0].dim() == 2:
+    x = floats[0]
+    if x.dim() == 2:
         return tuple(fn(floats, seeds))
-    runs = range(floats[0].shape[0])
-    each = [_each_run(fn, _at(floats, r), _at(seeds, r)) for r in runs]
+
+    @torch.no_grad()  # which a thread does not inherit
+    def one(r: int) -> tuple[Any, ...]:
+        return _each_run(fn, _at(floats, r), _at(seeds, r))
+
+    threads = min(torch.get_num_threads(), len(x)) if x.dim() == 3 and shares(x[0]) else 1
+    if threads == 1:
+        each = list(map(one, range(len(x))))
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            each = list(pool.map(one, range(len(x))))
     return tuple(torch.stack(parts) for parts in zip(*each, strict=True))
+
+
+def shares(x: Tensor) -> bool:
+    """Whether runs with rows like x are worth a thread each: many numbers, on one thread."""
+    return x.numel() >= RUN and x.shape[0] < 2 * ROWS_PER_THREAD
 
 
 def _at(values: tuple[Any, ...], r: int) -> tuple[Any, ...]:

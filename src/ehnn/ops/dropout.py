@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from . import cpu_dropout
 from .backend import apply, backend_of, opaque
 
 
@@ -29,11 +30,18 @@ class Mask(NamedTuple):
 def seeded_dropout(x: Tensor, mask: Mask) -> Tensor:
     """``x [rows, …]`` with the elements of the mask zeroed and the rest divided by 1 − p."""
     check_rows(x, mask)
-    if backend_of(x) == "triton" and x.numel():
+    if x.numel() and _has_kernel(x):
         flat = x.reshape(1, x.shape[0], -1)
         return apply(_Dropout, flat, *fused_mask(mask)).reshape(x.shape)
     keep = _uniform(mask, x.shape) >= mask.p
     return torch.where(keep, x * (1 / (1 - mask.p)), 0)
+
+
+def _has_kernel(x: Tensor) -> bool:
+    backend = backend_of(x)
+    if backend == "cpu":  # compiled code fuses by itself
+        return not torch.compiler.is_compiling() and cpu_dropout.has_kernel(x.dtype)
+    return backend == "triton"
 
 
 def check_rows(x: Tensor, mask: Mask | None) -> None:
@@ -94,6 +102,8 @@ def along_runs(t: Tensor, dim: int | None, runs: int) -> Tensor:
 
 @opaque("ehnn::seeded_dropout")
 def _fused(x: Tensor, seed: Tensor, p: float, rows: Tensor | None, whole: int | None) -> Tensor:
+    if backend_of(x) != "triton":
+        return cpu_dropout.compiled_dropout(x, seed, p, rows, whole)
     from .triton_elementwise import forward
 
     return forward(x, None, None, seed, p, rows, whole)

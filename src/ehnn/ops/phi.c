@@ -7,19 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vectors.h"
+#include "dropout.h"
 
 enum { BLOCK = 48, PART = 64 };
 #if defined(__AVX512F__) && !defined(__clang__) /* elsewhere a number at a time is faster, or all there is */
 #define TURN
 #endif
 #define ROOT(v) (sizeof(REAL) == 4 ? sqrtf(v) : sqrt(v))
-
-typedef struct {
-  const int64_t *rows; /* the number of each row in the whole, or NULL */
-  int64_t on, seed, whole;
-  double p;
-} Mask;
 
 typedef struct {
   int64_t rows, start, d, code, orders, lasts; /* the first of the rows is row `start` of all */
@@ -178,27 +172,10 @@ static void transpose(int64_t rows, int64_t cols, int64_t step, const REAL *w, R
     for (int64_t i = 0; i < rows; i++) out[j * rows + i] = w[i * step + j];
 }
 
-INLINE uint32_t hash(uint32_t v) {
-  v = (v ^ (v >> 16)) * 0x7FEB352Du;
-  v = (v ^ (v >> 16)) * 0x846CA68Bu;
-  return v ^ (v >> 15);
-}
-
 /* Dropout of rows that begin at `first` of those given. */
 static void drop(int64_t rows, int64_t d, int64_t first, int64_t start, const Mask *mask, REAL *h) {
   if (!mask->on) return;
-  const uint32_t key = (uint32_t)mask->seed + 0x9E3779B9u * (uint32_t)mask->whole;
-  const float p = (float)mask->p;
-  const REAL scale = (REAL)(1 / (1 - mask->p));
-  for (int64_t r = 0; r < rows; r++) {
-    const int64_t name = mask->rows ? mask->rows[first + r] : start + first + r;
-    const uint32_t place = (uint32_t)(name * d);
-    REAL *row = h + r * d;
-    for (int64_t c = 0; c < d; c++) {
-      const float u = (float)hash((place + (uint32_t)c) * 0x85EBCA6Bu + key) * 0x1p-32f;
-      row[c] = u >= p ? row[c] * scale : 0;
-    }
-  }
+  for (int64_t r = first; r < first + rows; r++, h += d) drop_row(d, mask->rows ? mask->rows[r] : start + r, mask, h, h);
 }
 
 /* What the gradient of a hidden layer meets: it passes where h > 0, scaled as dropout scaled it. */

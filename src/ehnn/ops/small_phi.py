@@ -48,10 +48,15 @@ MOST_ROWS = {16: 32768, 32: 32768, 64: 4096, 128: 4096}
 
 
 def fits(x: Tensor, d_in: int, d_out: int) -> bool:
-    """Whether `small_phi` runs as one kernel: on a GPU, in float32, for few rows of one of a few widths."""
-    narrow = d_in == d_out and x.shape[0] <= MOST_ROWS.get(d_in, 0) and (d_in < 128 or tf32())
+    """Whether `small_phi` runs as one kernel: on a GPU, in float32, for few rows of one of a few widths.
+
+    Code that is compiled for any number of rows takes it whatever their number, and is compiled once.
+    """
     usual = x.dtype == torch.float32 and backend_of(x) == "triton"
-    return narrow and usual and not torch.is_autocast_enabled(x.device.type)
+    if not usual or torch.is_autocast_enabled(x.device.type):
+        return False
+    narrow = d_in == d_out and d_in in MOST_ROWS and (d_in < 128 or tf32())
+    return narrow and (torch.compiler.is_compiling() or x.shape[0] <= MOST_ROWS[d_in])
 
 
 def small_phi(

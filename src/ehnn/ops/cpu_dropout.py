@@ -1,0 +1,53 @@
+"""Dropout on a CPU by the kernel in ``dropout.c``, which makes the mask where it is used."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from ctypes import c_double, c_int64, c_void_p
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .buffers import empty
+from .compiled import library
+
+NUMBERS_PER_THREAD = 2**20
+"""Numbers that a thread should have before it is worth its start."""
+
+
+def has_kernel(dtype: torch.dtype) -> bool:
+    """Whether `compiled_dropout` takes numbers of a dtype: float32 or float64, where there is a compiler."""
+    return _function(dtype) is not None
+
+
+def compiled_dropout(x: Tensor, seed: Tensor, p: float, names: Tensor | None, whole: int | None) -> Tensor:
+    """``x [runs, rows, d]`` with ``seed [runs]``; ``names [rows]`` are the rows' numbers in the whole."""
+    runs, rows, d = x.shape
+    if x.stride(2) != 1 and d > 1:
+        x = x.contiguous()
+    seed, names = seed.contiguous(), None if names is None else names.contiguous()
+    y = empty((runs, rows, d), x)
+    given = (
+        rows, d, rows if whole is None else whole, p, seed.data_ptr(),
+        None if names is None else names.data_ptr(), x.data_ptr(), x.stride(0), x.stride(1), y.data_ptr(),
+    )  # fmt: skip
+    function, threads = _function(x.dtype), min(torch.get_num_threads(), x.numel() // NUMBERS_PER_THREAD)
+    if threads <= 1:
+        function(0, runs * rows, *given)
+        return y
+    ends = [runs * rows * i // threads for i in range(threads + 1)]
+    with ThreadPoolExecutor(threads) as pool:  # a call lets go of the interpreter's lock
+        list(pool.map(lambda a, b: function(a, b, *given), ends[:-1], ends[1:]))
+    return y
+
+
+@cache
+def _function(dtype: torch.dtype) -> Any:
+    made = library("dropout", dtype)
+    if made is None:
+        return None
+    made.dropout.argtypes = [c_int64] * 5 + [c_double] + [c_void_p] * 3 + [c_int64] * 2 + [c_void_p]
+    made.dropout.restype = None
+    return made.dropout
