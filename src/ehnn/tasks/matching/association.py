@@ -17,6 +17,7 @@ from ehnn.overlap import Overlap
 
 from .association_overlap import candidates_overlap
 from .candidates import Candidates, candidates_of, products
+from .ordering import pointer_of, stable_sort
 from .pair_batch import PairBatch, Side
 
 MAX_HYPEREDGES = 50_000_000
@@ -207,6 +208,6 @@ def _incidence(twos: Tensor, threes: Tensor, num_nodes: int) -> Pairs:
 
 def pairs_without_waiting(ptr: Tensor, index: Tensor, rows: Tensor, num_cols: int) -> Pairs:
     """`pairs_from_sorted` with the row of each pair given, and nothing that waits for the device."""
-    values, order = torch.sort(index, stable=True)
-    t_ptr = torch.searchsorted(values, torch.arange(num_cols + 1, device=index.device))
+    values, order = stable_sort(index)
+    t_ptr = pointer_of(values, num_cols)
     return Pairs(ptr.shape[0] - 1, num_cols, ptr, index, t_ptr, rows[order], order)

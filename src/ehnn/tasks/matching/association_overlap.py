@@ -10,6 +10,7 @@ from ehnn.hypergraph.pairs import arange_like, repeat, with_short
 from ehnn.overlap import Orders, Overlap, Slots
 
 from .order_codes import codes_of
+from .ordering import pointer_of, stable_sort
 
 
 def candidates_overlap(h: Hypergraph, counts: dict[int, int]) -> Overlap:
@@ -21,7 +22,7 @@ def candidates_overlap(h: Hypergraph, counts: dict[int, int]) -> Overlap:
     n, members = h.num_nodes, h.num_members
     nodes, ends = torch.arange(n, device=h.device), torch.arange(n + 1, device=h.device)
     sources = torch.cat([h.node_batch, h.edge_batch])
-    spread = Pairs(n, members, ends, h.node_batch, _pointer(h.node_batch, members), nodes, nodes)
+    spread = Pairs(n, members, ends, h.node_batch, pointer_of(h.node_batch, members), nodes, nodes)
     spread = with_short(spread, rows=True)
     ones, orders = _ones(ends), _by_order({1: n, **counts}, h.device)
     overlap = Overlap(
@@ -67,17 +68,12 @@ def _meetings(incidence: Pairs, nodes: Tensor, ends: Tensor) -> Pairs:
 
 def _grouped(member: Tensor, members: int) -> Pairs:
     """Members × rows."""
-    values, order = torch.sort(member, stable=True)
+    values, order = stable_sort(member)
     back = torch.empty_like(order)
     back[order] = arange_like(order)
     ends = torch.arange(member.shape[0] + 1, device=member.device)
-    pairs = Pairs(members, member.shape[0], _pointer(values, members), order, ends, member, back)
+    pairs = Pairs(members, member.shape[0], pointer_of(values, members), order, ends, member, back)
     return with_short(pairs, columns=True)
-
-
-def _pointer(ascending: Tensor, size: int) -> Tensor:
-    """``[size + 1]``; unlike a count it does not wait for the device."""
-    return torch.searchsorted(ascending, torch.arange(size + 1, device=ascending.device))
 
 
 def _ones(ends: Tensor) -> Orders:
