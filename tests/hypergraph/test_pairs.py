@@ -4,7 +4,7 @@ from hypothesis import given, settings
 
 import ehnn
 from ehnn.hypergraph import pairs as pairs_module
-from ehnn.hypergraph.pairs import pairs_from_sorted, pointer, repeat
+from ehnn.hypergraph.pairs import owners, pairs_from_sorted, pointer, repeat
 from ehnn.testing.strategies import hypergraphs
 
 QUICK = settings(max_examples=40, deadline=None)
@@ -55,6 +55,20 @@ def test_pointer_and_repeat():
     assert pointer(torch.tensor([0, 0, 2]), 4).tolist() == [0, 2, 2, 3, 3]
     assert pointer(torch.zeros(0, dtype=torch.int64), 0).tolist() == [0]
     assert repeat(torch.tensor([2, 0, 1]), 3).tolist() == [0, 0, 2]
+
+
+@given(hypergraphs(max_nodes=12, max_edges=8))
+@QUICK
+def test_compiled_code_counts_without_looking_at_values(h):
+    p = h.incidence
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.compiler, "is_compiling", lambda: True)
+        assert torch.equal(pointer(p.index, p.num_cols), p.t_ptr)
+
+
+def test_each_place_has_an_owner_and_those_beyond_the_end_the_last_row():
+    assert owners(torch.tensor([0, 2, 2, 3]), 3).tolist() == [0, 0, 2]
+    assert owners(torch.tensor([0, 2, 2, 3]), 5).tolist() == [0, 0, 2, 2, 2]
 
 
 def test_moving_keeps_everything():

@@ -15,7 +15,7 @@ from ehnn.tasks.matching.models import make_matcher
 from ehnn.tasks.matching.pair_batch import PairBatch
 
 pairs_module.LONG = 3  # rows of more than three pairs are cut
-BATCHES = [[(4, 5), (3, 3)], [(5, 3), (4, 4), (3, 4)]]
+BATCHES = [[(4, 5), (3, 3)], [(5, 3), (4, 4), (3, 4)], [(4, 4)], [(3, 5)]]
 
 
 def compare(name: str) -> None:

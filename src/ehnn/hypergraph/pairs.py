@@ -101,11 +101,19 @@ def repeat(lengths: Tensor, total: int) -> Tensor:
     return torch.repeat_interleave(arange_like(lengths), lengths, output_size=total)
 
 
-def pointer(sorted_values: Tensor, size: int) -> Tensor:
-    """``[size + 1]`` pointer of a sorted array of integers below ``size``."""
-    ptr = torch.zeros(size + 1, dtype=torch.int64, device=sorted_values.device)
-    torch.cumsum(torch.bincount(sorted_values, minlength=size), 0, out=ptr[1:])
+def pointer(values: Tensor, size: int) -> Tensor:
+    """``[size + 1]``: where each integer below ``size`` begins once ``values`` are sorted."""
+    ptr = torch.zeros(size + 1, dtype=torch.int64, device=values.device)
+    if torch.compiler.is_compiling():  # the size of a `bincount` depends on values
+        return ptr.index_add(0, values + 1, torch.ones_like(values)).cumsum(0)
+    torch.cumsum(torch.bincount(values, minlength=size), 0, out=ptr[1:])
     return ptr
+
+
+def owners(ptr: Tensor, places: int) -> Tensor:
+    """``[places]`` the row of each place; those beyond the last row's are given to that row."""
+    at = torch.arange(places, device=ptr.device)
+    return (torch.searchsorted(ptr, at, right=True) - 1).clamp(max=ptr.shape[0] - 2)
 
 
 def pairs_from_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> Pairs:
@@ -121,12 +129,9 @@ def _split(ptr: Tensor, pairs: int) -> tuple[Tensor, Tensor] | None:
         return None
     chunks = torch.div(lengths + LONG - 1, LONG, rounding_mode="floor")
     row_ptr = torch.cat([chunks.new_zeros(1), chunks.cumsum(0)])
-    if compiling:  # as many chunks as there can be, for no size may depend on values; the last ones are empty
-        at = torch.arange(rows + pairs // LONG, device=ptr.device)
-        row = (torch.searchsorted(row_ptr, at, right=True) - 1).clamp(max=rows - 1)
-    else:
-        row = repeat(chunks, int(row_ptr[-1]))
-        at = arange_like(row)
+    # In compiled code no size may depend on values: as many chunks as there can be; the last ones are empty.
+    row = owners(row_ptr, rows + pairs // LONG) if compiling else repeat(chunks, int(row_ptr[-1]))
+    at = arange_like(row)
     starts = torch.minimum(ptr[row] + LONG * (at - row_ptr[row]), ptr[-1])
     return torch.cat([starts, ptr[-1:]]), row_ptr
 
@@ -144,7 +149,8 @@ def selection(index: Tensor, num_cols: int) -> Pairs:
     """Pairs with exactly one column ``index[r]`` in each row r (``[num_rows]`` int64)."""
     order = torch.argsort(index, stable=True)
     ptr = torch.arange(index.shape[0] + 1, device=index.device)
-    return Pairs(index.shape[0], num_cols, ptr, index, pointer(index, num_cols), order, order)
+    pairs = Pairs(index.shape[0], num_cols, ptr, index, pointer(index, num_cols), order, order)
+    return with_short(pairs, rows=True)
 
 
 def pairs_from_coo(

@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ehnn.hypergraph.pairs import repeat
+from ehnn.hypergraph.pairs import owners
 
 Split = tuple[Tensor, Tensor] | None
 
@@ -301,7 +301,7 @@ def softmax_sum_backward(
     dtypes = (x.dtype, logits.dtype) if t_split is None else (wide, wide)
     dx = torch.empty(n, heads, channels, dtype=dtypes[0], device=x.device)
     ds = torch.empty(n, heads, dtype=dtypes[1], device=x.device)
-    owner = ends if t_split is None else repeat(t_split[1].diff(), n)
+    owner = ends if t_split is None else owners(t_split[1], n)
     shape = _head_shape(heads, channels, t_index.shape[0], max(n, 1))
     if n:
         _softmax_backward_kernel[n, triton.cdiv(heads, shape["BLOCK_H"])](

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
 from ehnn.hypergraph.kept import kept_property
-from ehnn.hypergraph.pairs import arange_like, lexsort, pairs_from_sorted, pointer, selection
+from ehnn.hypergraph.pairs import arange_like, lexsort, pairs_from_sorted, pointer, selection, with_short
 from ehnn.hypergraph.products import common_columns
 
 from .families import Family, resolve
@@ -91,7 +91,8 @@ class Overlap:
         """``Pairs`` of batch members × sources: `pool`, or one row with all sources."""
         if self.pool is not None:
             return self.pool
-        return selection(self.source_batch.new_zeros(self.num_sources), 1).transpose()
+        all_in_one = selection(self.source_batch.new_zeros(self.num_sources), 1).transpose()
+        return with_short(all_in_one, columns=True)
 
     @kept_property
     def sizes_and_pool(self) -> Orders:
