@@ -21,7 +21,7 @@ BATCHES = [[(4, 5), (3, 3)], [(5, 3), (4, 4), (3, 4)], [(4, 4)], [(3, 5)]]
 def compare(name: str) -> None:
     """Values and gradients of batches of different sizes."""
     torch.manual_seed(0)
-    model = make_matcher(name, CHANNELS, WHOLE, refine=0, width=16)
+    model = make_matcher(name, CHANNELS, WHOLE, refine=2, refine_width=4, width=16)
     parameters = list(model.parameters())
 
     def whole(batch: PairBatch) -> Tensor:

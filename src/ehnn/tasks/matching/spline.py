@@ -46,7 +46,7 @@ def spline_graph(a: Side, b: Side, kernel: int = KERNEL) -> SplineGraph:
     edges = torch.cat([a.edges, b.edges + a.points.shape[0]], 1)
     source, target = torch.cat([edges, edges.flip(0)], 1)
     corners, weights = spline_basis((points[source] - points[target]) / (2 * IMAGE) + 0.5, kernel)
-    if on_gpu(corners):  # to ask which occur would wait for the device
+    if on_gpu(corners) or torch.compiler.is_compiling():  # to ask which occur would wait for the device
         return SplineGraph(source, target, corners, weights, None)
     used, corners = torch.unique(corners, return_inverse=True)
     return SplineGraph(source, target, corners, weights, tuple(used.tolist()))
