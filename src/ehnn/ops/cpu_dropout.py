@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from ctypes import c_double, c_int64, c_void_p
 from functools import cache
 from typing import Any
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from .buffers import empty
 from .compiled import library
+from .threads import in_threads
 
 NUMBERS_PER_THREAD = 2**20
 """Numbers that a thread should have before it is worth its start."""
@@ -33,13 +33,10 @@ def compiled_dropout(x: Tensor, seed: Tensor, p: float, names: Tensor | None, wh
         rows, d, rows if whole is None else whole, p, seed.data_ptr(),
         None if names is None else names.data_ptr(), x.data_ptr(), x.stride(0), x.stride(1), y.data_ptr(),
     )  # fmt: skip
-    function, threads = _function(x.dtype), min(torch.get_num_threads(), x.numel() // NUMBERS_PER_THREAD)
-    if threads <= 1:
-        function(0, runs * rows, *given)
-        return y
+    function = _function(x.dtype)
+    threads = max(1, min(torch.get_num_threads(), x.numel() // NUMBERS_PER_THREAD))
     ends = [runs * rows * i // threads for i in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:  # a call lets go of the interpreter's lock
-        list(pool.map(lambda a, b: function(a, b, *given), ends[:-1], ends[1:]))
+    in_threads(threads, lambda a, b: function(a, b, *given), ends[:-1], ends[1:])
     return y
 
 

@@ -17,7 +17,6 @@ The hidden layers of few rows are kept for the gradient; those of many are made 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import torch
@@ -29,6 +28,7 @@ from .backend import apply, backend_of
 from .compiled import library
 from .dropout import Mask, check_rows
 from .phi_calls import ROWS_PER_THREAD, Shared, backward, forward
+from .threads import in_threads
 
 WIDEST = 256
 """Beyond, the weights do not stay in the cache and PyTorch's products are faster."""
@@ -174,18 +174,14 @@ def _each_run(
     def one(r: int) -> tuple[Any, ...]:
         return _each_run(fn, _at(floats, r), _at(seeds, r))
 
-    threads = min(torch.get_num_threads(), len(x)) if x.dim() == 3 and shares(x[0]) else 1
-    if threads == 1:
-        each = list(map(one, range(len(x))))
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            each = list(pool.map(one, range(len(x))))
+    threads = min(torch.get_num_threads(), len(x)) if x.dim() == 3 and _worth_a_thread(x[0]) else 1
+    each = in_threads(threads, one, range(len(x)))
     return tuple(torch.stack(parts) for parts in zip(*each, strict=True))
 
 
-def shares(x: Tensor) -> bool:
-    """Whether runs with rows like x are worth a thread each: many numbers, on one thread."""
-    return x.numel() >= RUN and x.shape[0] < 2 * ROWS_PER_THREAD
+def _worth_a_thread(run: Tensor) -> bool:
+    """Whether a run with these rows has much to do, on one thread."""
+    return run.numel() >= RUN and run.shape[0] < 2 * ROWS_PER_THREAD
 
 
 def _at(values: tuple[Any, ...], r: int) -> tuple[Any, ...]:

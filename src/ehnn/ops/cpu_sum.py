@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from ctypes import c_int64, c_void_p
 from functools import cache
 from typing import Any
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from .buffers import empty
 from .compiled import library
+from .threads import in_threads
 
 PAIRS_PER_THREAD = 2**20
 """Numbers that a thread should have to add up before it is worth its start."""
@@ -37,8 +37,7 @@ def compiled_sum(
         function(0, rows, *given)
         return y
     ends = _ends(ptr, threads)
-    with ThreadPoolExecutor(threads) as pool:  # a call lets go of the interpreter's lock
-        list(pool.map(lambda a, b: function(a, b, *given), ends[:-1], ends[1:]))
+    in_threads(threads, lambda a, b: function(a, b, *given), ends[:-1], ends[1:])
     return y
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from concurrent.futures import ThreadPoolExecutor
 from ctypes import c_double, c_int64, c_void_p
 from typing import Any
 
@@ -13,6 +12,7 @@ from torch import Tensor
 from .buffers import empty
 from .compiled import library
 from .dropout import Mask
+from .threads import in_threads
 
 ROWS_PER_THREAD = 4096
 
@@ -95,14 +95,9 @@ def _run(name: str, floats: Floats, seeds: Seeds, shared: Shared, *made: Any) ->
     """Call the kernel, on as many parts of the rows as there are threads."""
     x = floats[0]
     function, threads = getattr(library("phi", x.dtype), name), _threads(x)
-    if threads == 1:
-        failed = function(ctypes.byref(_arguments(floats, seeds, shared, 0, x.shape[0], 0, *made)))
-    else:
-        ends = [x.shape[0] * i // threads for i in range(threads + 1)]
-        calls = [_arguments(floats, seeds, shared, ends[i], ends[i + 1], i, *made) for i in range(threads)]
-        with ThreadPoolExecutor(threads) as pool:  # a call lets go of the interpreter's lock
-            failed = any(pool.map(function, map(ctypes.byref, calls)))
-    if failed:
+    ends = [x.shape[0] * i // threads for i in range(threads + 1)]
+    calls = [_arguments(floats, seeds, shared, ends[i], ends[i + 1], i, *made) for i in range(threads)]
+    if any(in_threads(threads, function, map(ctypes.byref, calls))):
         raise MemoryError(f"no memory for the blocks of a φ of width {x.shape[1]}")
 
 
