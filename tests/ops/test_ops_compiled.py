@@ -54,6 +54,7 @@ needs_sum = pytest.mark.skipif(not cpu_sum.has_kernel(torch.ones(1)), reason="ne
 @pytest.mark.parametrize("d", [1, 15, 16, 67])
 @pytest.mark.parametrize("name", patterns())
 def test_scaled_sums_of_any_width(name, d, monkeypatch):
+    torch.manual_seed(0)  # a single sum may by luck be exact in the plain version
     pairs = patterns()[name]
     of_rows, of_cols = torch.rand(pairs.num_rows, dtype=torch.float64), torch.rand(pairs.num_cols)
 
