@@ -9,6 +9,8 @@ as soon as it is measured; medians in milliseconds:
 - ``moved``: unpacking it on the device; ``forward``, ``backward``: a step on it;
 - ``iteration``: moved, forward and backward, a new batch each time: what training waits for;
 - ``on_device``: the same with the association hypergraph made there, as in evaluation;
+- ``replayed``: the same from a batch that is filled up to one of few layouts (``filled``: that, and packing
+  it, on the CPU, which in training is done ahead), as a CUDA graph;
 - ``compiled``, with ``--compile``: ``on_device`` through ``torch.compile``, as one graph;
   ``compiled_first_s`` is what the first batches take, for which it is compiled.
 
@@ -33,11 +35,13 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ehnn.results import provenance
 from ehnn.tasks.matching.association import Association
+from ehnn.tasks.matching.filling import filled
 from ehnn.tasks.matching.graphs import delaunay
 from ehnn.tasks.matching.loss import permutation_loss
 from ehnn.tasks.matching.models import make_matcher
-from ehnn.tasks.matching.packing import Packed, pack, unpack
+from ehnn.tasks.matching.packing import Landed, Packed, pack, unpack
 from ehnn.tasks.matching.pair_batch import PairBatch, Side
+from ehnn.training.replay import Replayed
 
 CHANNELS, WHOLE = 1024, 512
 MODELS = ["ehnn-mlp", "ehnn-transformer", "nhgm-v2", "ngm-v2"]
@@ -116,6 +120,33 @@ class Measured:
         batch = self.shown(unpack(self.alone[self.turn % len(self.alone)], self.device))
         self.backward(loss(batch), batch)
 
+    def filled(self, batch: PairBatch) -> Packed:
+        found = filled(batch)
+        assert found is not None
+        return replace(self.pinned(pack(found)), comes_back=True)
+
+    def replay(self) -> dict[str, float]:
+        def step(landed: Landed) -> Tensor:
+            batch = self.shown(landed.open())
+            loss = self.whole(batch)
+            self.backward(loss, batch)
+            return loss.detach()
+
+        full = [self.filled(batch) for batch in self.batches]
+        replayed = Replayed(step, self.device)
+
+        def one() -> None:
+            self.turn += 1
+            replayed(full[self.turn % len(full)])
+
+        for _ in range(3 * len(full)):
+            one()
+        return {
+            "layouts": len({batch.layout for batch in full}),
+            "filled_ms": self.time_of(lambda: self.filled(self.batches[0])),
+            "replayed_ms": self.time_of(one),
+        }
+
     def compile(self) -> dict[str, float]:
         compiled = torch.compile(self.whole, dynamic=True, fullgraph=True)
         begun = time.perf_counter()
@@ -144,6 +175,7 @@ class Measured:
             "backward_ms": both - ahead,
             "iteration_ms": self.time_of(lambda: self.step(*self.moved())),
             "on_device_ms": self.time_of(lambda: self.on_device(self.whole)),
+            **(self.replay() if self.device.type == "cuda" else {}),
             **(self.compile() if self.given.compile else {}),
             **self.memory(ready),
             "operators": operators(lambda: self.step(*self.moved())),

@@ -119,7 +119,7 @@ def test_the_association_is_made_by_the_workers(workers: int) -> None:
     images = painted_set()
     places = Places.of(images.items())
     sampler = PairSampler(images, "train", seed=1)
-    found = next(iter(Loader(Batches(sampler, 3, places, (2,)), workers)(range(1))))
+    found = unpack(next(iter(Loader(Batches(sampler, 3, places, (2,)), workers)(range(1)))))
     wanted = associate(drawn(sampler.batch_of_pairs(0, 3), places).batch, (2,))
     assert found.association is not None
     assert torch.equal(found.association.structure.incidence.index, wanted.structure.incidence.index)

@@ -23,12 +23,14 @@ from ehnn.tasks.matching.evaluation import evaluation_pairs, harder
 from ehnn.tasks.matching.feature_cache import FeatureStore
 from ehnn.tasks.matching.gallery import Gallery, Places
 from ehnn.tasks.matching.loading import Batches, Loader, drawn
+from ehnn.tasks.matching.packing import unpack
 from ehnn.tasks.matching.pair_model import Look, PairModel, split_look
 from ehnn.tasks.matching.pairs import PairSampler
 from ehnn.tasks.matching.positional import make_model
 from ehnn.tasks.matching.storage import NAME, load_matcher
-from ehnn.tasks.matching.task import MatchingData
+from ehnn.tasks.matching.task import Matching, MatchingData
 from ehnn.training import TrainConfig, fit
+from ehnn.training.replay import Replayed
 
 from .painted import Colours, painted_set
 
@@ -77,7 +79,7 @@ def test_batches_are_the_same_from_any_number_of_processes(workers: int) -> None
     batches = Batches(PairSampler(images, "train", seed=3), 2, Places.of(images.items()))
     loader = Loader(batches, workers)
     for steps in (range(3), range(3, 5)):
-        found = list(loader(steps))
+        found = [unpack(packed) for packed in loader(steps)]
         assert len(found) == len(steps)
         for step, one in zip(steps, found, strict=True):
             wanted = drawn(batches.sampler.batch_of_pairs(step, 2), batches.places)
@@ -140,6 +142,51 @@ def test_a_matcher_trains_several_runs_at_once(setup: Setup) -> None:
     together = fit(make, task, [0, 1], config, quiet=True).history[-1]
     alone = fit(make, task, [1], config, quiet=True).history[-1]
     assert together["loss"][1] == pytest.approx(alone["loss"][0], rel=1e-4)
+
+
+@pytest.mark.parametrize("finetune", [False, True])
+def test_a_filled_batch_is_a_step_like_any_other(setup: Setup, finetune: bool) -> None:
+    setup = replace(setup, finetune=finetune, iterations=3)
+    ready = prepare(PAINTED, setup)
+    plain = make_task(PAINTED, "ehnn-mlp", ready, setup)
+    full = Matching(ready.data, plain.orders, iterations=3, batch_size=setup.batch_size,
+                    whole_channels=ready.channels[1], fills=True)  # fmt: skip
+    assert {batch.comes_back for batch in full.batches(0)} == {True}
+    assert {batch.comes_back for batch in plain.batches(0)} == {False}
+    config = TrainConfig(epochs=1, lr=0.01, clip_norm=None)
+
+    def make() -> PairModel:
+        return PairModel(make_model("ehnn-mlp", *ready.channels, **SMALL), copy.deepcopy(ready.backbone))
+
+    rows = [fit(make, task, [0], config, quiet=True).history[-1] for task in (plain, full)]
+    assert rows[0]["loss"] == pytest.approx(rows[1]["loss"], rel=1e-4)
+    assert rows[0]["test"] == pytest.approx(rows[1]["test"], abs=1e-3)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="records on a GPU")
+@pytest.mark.parametrize("finetune", [False, True])
+@pytest.mark.parametrize("name", ["ehnn-mlp", "ehnn-transformer", "nhgm-v2"])
+def test_recorded_steps_train_the_same(
+    setup: Setup, finetune: bool, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setup = replace(setup, finetune=finetune, device="cuda", workers=1)
+    ready = prepare(PAINTED, setup)
+    options = {"iterations": 12, "batch_size": 4, "workers": 1, "whole_channels": ready.channels[1]}
+    recorded: list[object] = []
+    record = Replayed._record
+    monkeypatch.setattr(Replayed, "_record", lambda self, h: recorded.append(h) or record(self, h))
+
+    def make() -> PairModel:
+        return PairModel(make_model(name, *ready.channels, **SMALL), copy.deepcopy(ready.backbone))
+
+    rows = []
+    for fills in (False, True):
+        task = Matching(ready.data, (2, 3), fills=fills, **options)
+        config = TrainConfig(epochs=3, lr=0.003, clip_norm=None, cuda_graph=fills)
+        rows.append(fit(make, task, [0], config, device="cuda", quiet=True).history)
+    assert 0 < len(recorded) < 36
+    for one, other in zip(*rows, strict=True):
+        assert one["loss"] == pytest.approx(other["loss"], rel=1e-2)
 
 
 def test_the_backbone_trains_along_at_its_own_rate(setup: Setup, tmp_path: Path) -> None:

@@ -101,10 +101,15 @@ def repeat(lengths: Tensor, total: int) -> Tensor:
     return torch.repeat_interleave(arange_like(lengths), lengths, output_size=total)
 
 
+def unread(t: Tensor) -> bool:
+    """Whether no size may depend on values of ``t``: in compiled code, and while a CUDA graph is recorded."""
+    return torch.compiler.is_compiling() or (t.is_cuda and torch.cuda.is_current_stream_capturing())
+
+
 def pointer(values: Tensor, size: int) -> Tensor:
     """``[size + 1]``: where each integer below ``size`` begins once ``values`` are sorted."""
     ptr = torch.zeros(size + 1, dtype=torch.int64, device=values.device)
-    if torch.compiler.is_compiling():  # the size of a `bincount` depends on values
+    if unread(values):  # the size of a `bincount` depends on values
         return ptr.index_add(0, values + 1, torch.ones_like(values)).cumsum(0)
     torch.cumsum(torch.bincount(values, minlength=size), 0, out=ptr[1:])
     return ptr
@@ -124,13 +129,13 @@ def pairs_from_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> Pairs:
 
 def _split(ptr: Tensor, pairs: int) -> tuple[Tensor, Tensor] | None:
     lengths, rows = ptr.diff(), ptr.shape[0] - 1
-    compiling = torch.compiler.is_compiling()
-    if not rows or (not compiling and int(lengths.max()) <= LONG):
+    fixed = unread(ptr)
+    if not rows or (not fixed and int(lengths.max()) <= LONG):
         return None
     chunks = torch.div(lengths + LONG - 1, LONG, rounding_mode="floor")
     row_ptr = torch.cat([chunks.new_zeros(1), chunks.cumsum(0)])
-    # In compiled code no size may depend on values: as many chunks as there can be; the last ones are empty.
-    row = owners(row_ptr, rows + pairs // LONG) if compiling else repeat(chunks, int(row_ptr[-1]))
+    # Where no size may depend on values: as many chunks as there can be; the last ones are empty.
+    row = owners(row_ptr, rows + pairs // LONG) if fixed else repeat(chunks, int(row_ptr[-1]))
     at = arange_like(row)
     starts = torch.minimum(ptr[row] + LONG * (at - row_ptr[row]), ptr[-1])
     return torch.cat([starts, ptr[-1:]]), row_ptr

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from ehnn.io.atomic import atomic_write
 from ehnn.tasks.matching.evaluation import HARDER, TRACKED
+from ehnn.tasks.matching.filling import FILLED
 from ehnn.tasks.matching.hungarian import hungarian
 from ehnn.tasks.matching.loading import drawn
 from ehnn.tasks.matching.loss import permutation_loss
@@ -100,6 +101,7 @@ def config_of(benchmark: Benchmark, model: str, setup: Setup) -> TrainConfig:
         weight_decay=recipe.weight_decay if setup.weight_decay is None else setup.weight_decay,
         clip_norm=setup.clip_norm,
         ema=setup.ema,
+        cuda_graph=setup.on_gpu and model in FILLED,
         checkpoint_every=setup.checkpoint_every,
         lr_factors=(("backbone.", setup.backbone_factor),),
     )
@@ -121,6 +123,7 @@ def make_task(benchmark: Benchmark, model: str, ready: Prepared, setup: Setup, s
         test_every=setup.test_every,
         loss=LOSSES.get(model, permutation_loss),
         whole_channels=ready.channels[1],
+        fills=setup.on_gpu and model in FILLED,
     )
 
 

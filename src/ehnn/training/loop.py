@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph import Hypergraph
 from ehnn.io.atomic import atomic_write
 
 from .board import Board
@@ -32,8 +31,10 @@ class Task(Protocol):
 
     A batch with an attribute ``run_x`` ``[runs, rows, d]`` gives each run features of its own.
 
-    A batch may be anything that the model takes in place of a Hypergraph, if ``TrainConfig.cuda_graph`` is
-    off. Further metrics, named with a slash such as ``"test/duck"``, are kept in the history.
+    A batch may be anything that the model takes in place of a Hypergraph. A task may have a method
+    ``open(batch)``: what it makes of a training batch is given to the model and to ``loss``, as part of the
+    step that `ehnn.training.replay` records. Further metrics, named with a slash such as ``"test/duck"``,
+    are kept in the history.
     """
 
     def batches(self, epoch: int, /) -> Iterable[Any]:
@@ -140,8 +141,9 @@ class _Trainer:
             groups, lr=config.lr, weight_decay=config.weight_decay, fused=True, capturable=on_gpu
         )
         graphed = on_gpu and config.cuda_graph
-        self._train_step = Replayed(self._step) if graphed else self._step
-        self._predict = Replayed(torch.no_grad()(self._forward)) if graphed else self._forward
+        self._open: Callable[[Any], Any] = getattr(task, "open", lambda batch: batch)
+        self._train_step = Replayed(self._step, device) if graphed else self._step
+        self._predict = Replayed(torch.no_grad()(self._forward), device) if graphed else self._forward
         self.average = runs.state() if config.ema is not None else None
         self.epoch = self.last_gain = 0
         self.first_loss: Tensor | None = None
@@ -174,7 +176,8 @@ class _Trainer:
             else:
                 group["lr"] = lr * group["factor"]
 
-    def _step(self, h: Hypergraph) -> Tensor:
+    def _step(self, batch: Any) -> Tensor:
+        h = self._open(batch)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.config.amp):
             logits = self._forward(h, self.step)
         losses = self.task.loss(logits.float() if self.config.amp else logits, h)
@@ -186,7 +189,7 @@ class _Trainer:
         self.step += 1
         return losses.detach()
 
-    def _forward(self, h: Hypergraph, step: Tensor | None = None) -> Tensor:
+    def _forward(self, h: Any, step: Tensor | None = None) -> Tensor:
         parameters = self.average if step is None else None
         return self.result.runs.forward(h, getattr(h, "run_x", None), step=step, parameters=parameters)
 

@@ -3,38 +3,68 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph
+MOST = 256
+"""Layouts of batches that are recorded."""
+
+
+class Moving(Protocol):
+    """A batch on the host that can be copied over others of its layout, such as `ehnn.tasks.matching`'s."""
+
+    @property
+    def layout(self) -> Hashable:
+        """What all batches have in common that can take each other's place."""
+
+    def land(self, device: torch.device | str, /) -> Any:
+        """This on a device, with a method ``take`` for others of its layout."""
 
 
 class _Recorded(NamedTuple):
-    h: Hypergraph  # kept alive: the graph reads its memory
+    h: Any  # kept alive: the graph reads its memory
     graph: torch.cuda.CUDAGraph
     output: Tensor
 
 
 class Replayed:
-    """``fn(h) -> Tensor`` with the same result and far fewer launches for hypergraphs that come back.
+    """``fn(h) -> Tensor`` with the same result and far fewer launches for batches that come back.
 
-    The first call with a hypergraph object runs ``fn``; the second records it (``fn`` must then only
-    launch work on the GPU: no synchronisation, no new structure); later calls replay. What ``fn``
-    reads and changes (parameters, optimiser state, counters) must stay at the same addresses. The
-    returned tensor is overwritten by the next replay.
+    Most batches come back as the same object; a `Moving` one when there was another of its layout, over
+    which it is copied. One with an attribute ``comes_back = False`` is given to ``fn`` each time.
+
+    The first call runs ``fn``; the second records it (``fn`` must then only launch work on the GPU: no
+    synchronisation); later calls replay. What ``fn`` reads and changes (parameters, optimiser state,
+    counters) must stay at the same addresses. The returned tensor is overwritten by the next replay.
     """
 
-    def __init__(self, fn: Callable[[Hypergraph], Tensor]) -> None:
-        self.fn = fn
-        self._seen: dict[int, Hypergraph] = {}
+    def __init__(self, fn: Callable[[Any], Tensor], device: torch.device | str = "cuda") -> None:
+        self.fn, self.device = fn, device
+        self._landed: dict[Hashable, Any] = {}
+        self._seen: dict[int, Any] = {}
         self._recorded: dict[int, _Recorded] = {}
         self._pool = torch.cuda.graph_pool_handle()
 
-    def __call__(self, h: Hypergraph) -> Tensor:
+    def __call__(self, h: Any) -> Tensor:
+        if not getattr(h, "comes_back", True):
+            return self.fn(h)
+        if not hasattr(h, "layout"):
+            return self._replay(h)
+        landed = self._landed.get(h.layout)
+        if landed is not None:
+            landed.take(h)
+            return self._replay(landed)
+        landed = h.land(self.device)
+        if len(self._landed) < MOST:
+            self._landed[h.layout] = landed
+            return self._replay(landed)
+        return self.fn(landed)
+
+    def _replay(self, h: Any) -> Tensor:
         key = id(h)
         if key in self._recorded:
             self._recorded[key].graph.replay()
@@ -43,12 +73,14 @@ class Replayed:
             self._seen[key] = h
             return self.fn(h)
         self._recorded[key] = self._record(h)
-        return self(h)
+        return self._replay(h)
 
-    def _record(self, h: Hypergraph) -> _Recorded:
+    def _record(self, h: Any) -> _Recorded:
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
-        with _no_collection(), torch.cuda.graph(graph, pool=self._pool):
+        # Another thread may well pin the memory of the next batch meanwhile.
+        recording = torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local")
+        with _no_collection(), recording:
             output = self.fn(h).clone()
         return _Recorded(h, graph, output)
 
@@ -56,6 +88,7 @@ class Replayed:
         """Free the recordings."""
         self._recorded.clear()
         self._seen.clear()
+        self._landed.clear()
 
 
 @contextmanager

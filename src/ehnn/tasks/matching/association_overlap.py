@@ -86,7 +86,12 @@ def _ones(ends: Tensor) -> Orders:
 def _by_order(counts: dict[int, int], device: torch.device) -> Orders:
     """Orders of rows that are sorted by order."""
     there = {order: count for order, count in counts.items() if count}
-    lengths = torch.tensor([list(there), list(there.values())], device=device)  # one copy from the host
+    numbers = [*there, *there.values()]
+    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():  # nothing comes from the host
+        flat = torch.cat([torch.full((1,), number, device=device) for number in numbers])
+    else:
+        flat = torch.tensor(numbers, device=device)  # one copy
+    lengths = flat.reshape(2, -1)
     total = sum(there.values())
     ptr = torch.nn.functional.pad(lengths[1].cumsum(0), (1, 0))
     ends = torch.arange(total + 1, device=device)

@@ -13,7 +13,7 @@ from .feature_cache import FeatureStore
 from .images import SIZE
 from .keypoints import Keypoints
 from .pair_batch import PairBatch, Side
-from .pair_model import Look
+from .pair_model import Look, lengthened
 
 _CHUNK = 64  # sets of keypoints that are looked at together
 
@@ -146,7 +146,7 @@ class Gallery:
             assert self.images is not None
             return replace(side, images=self.images.index_select(0, images))
         features, whole = self.features.index_select(0, rows), self.whole.index_select(0, images)
-        return replace(side, features=features, whole=whole)
+        return replace(side, features=features, whole=lengthened(whole, side.counts.shape[0]))
 
 
 def _by_chunks(begin: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:

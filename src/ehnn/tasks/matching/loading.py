@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import torch
@@ -14,6 +13,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 from .association import Association, associate
 from .augment import thinned
 from .collate import collate
+from .filling import filled
 from .gallery import Gallery, Places
 from .packing import Packed, pack, unpack
 from .pair_batch import PairBatch, Side
@@ -69,10 +69,23 @@ class _Lists(Dataset[Packed]):
         return pack(drawn(self.parts[number], self.places))
 
 
+def fill(found: Drawn) -> Drawn | None:
+    """The batch filled up, if it can be; made-up keypoints have the features of any other."""
+    batch = filled(found.batch)
+    if batch is None:
+        return None
+    rows_a, rows_b = (
+        torch.nn.functional.pad(rows, (0, side.points.shape[0] - rows.shape[0]))
+        for rows, side in zip(found.rows, (batch.a, batch.b), strict=True)
+    )
+    return replace(found, batch=batch, rows=(rows_a, rows_b))
+
+
 class Batches(Dataset[Packed]):
     """Batch number ``step`` of a sampler, packed, with the association hypergraph of ``orders``.
 
-    ``thin`` is the probability of a keypoint to be left out.
+    ``thin`` is the probability of a keypoint to be left out. With ``fills`` a batch is filled up to one of
+    few layouts (`filling`), and its association hypergraph is left to be made on the device.
     """
 
     def __init__(
@@ -82,30 +95,34 @@ class Batches(Dataset[Packed]):
         places: Places,
         orders: Collection[int] | None = None,
         thin: float = 0.0,
+        fills: bool = False,
     ) -> None:
         self.sampler, self.size, self.places, self.orders = sampler, size, places, orders
-        self.thin = thin
+        self.thin, self.fills = thin, fills
 
     def __getitem__(self, step: int) -> Packed:
         pairs = self.sampler.batch_of_pairs(step, self.size)
         if self.thin:
             generator = seeded(self.sampler.seed, step, 5)
             pairs = [thinned(pair, self.thin, generator) for pair in pairs]
-        return pack(drawn(pairs, self.places, self.orders))
+        if not self.fills:
+            return pack(drawn(pairs, self.places, self.orders))
+        plain = drawn(pairs, self.places)
+        full = fill(plain)
+        return pack(plain) if full is None else replace(pack(full), comes_back=True)
 
 
 class Loader:
-    """Batches by step on a device, made ahead by ``workers`` processes (0: made when they are asked for)."""
+    """Batches by step for a device, made ahead by ``workers`` processes (0: made when they are asked for)."""
 
     def __init__(self, batches: Batches, workers: int, device: torch.device | str = "cpu") -> None:
         self._steps = _Steps()
-        self._unpack = partial(unpack, device=device)
         pinned = torch.device(device).type == "cuda"
         self._loader = _loader(batches, self._steps, workers, pinned)
 
-    def __call__(self, steps: Iterable[int]) -> Iterator[Drawn]:
+    def __call__(self, steps: Iterable[int]) -> Iterator[Packed]:
         self._steps.steps = list(steps)
-        return map(self._unpack, self._loader)
+        return iter(self._loader)
 
 
 def _loader(batches: Dataset[Packed], steps: Any, workers: int, pinned: bool = False) -> DataLoader[Any]:

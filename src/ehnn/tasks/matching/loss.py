@@ -7,7 +7,7 @@ from torch import Tensor
 
 from .candidates import Candidates
 from .hungarian import hungarian
-from .pair_batch import PairBatch
+from .pair_batch import NOT_COUNTED, PairBatch
 
 SMALLEST = 1e-7
 """1 − p is not taken below this: a wrong match that is certain costs at most −log of it."""
@@ -23,11 +23,13 @@ def permutation_loss(log_p: Tensor, batch: PairBatch, candidates: Candidates) ->
 
     .. math:: -\frac{1}{\sum X} \sum_{ij} X_{ij} \log P_{ij} + (1 - X_{ij}) \log (1 - P_{ij})
 
-    over all candidates of the batch. ``log_p [c]`` is what `sinkhorn` returns; because it is a logarithm, a
-    true match of vanishing probability still has a gradient.
+    over all candidates of the batch but those of keypoints that are `NOT_COUNTED`. ``log_p [c]`` is what
+    `sinkhorn` returns; because it is a logarithm, a true match of vanishing probability still has a gradient.
     """
-    true = truth(batch, candidates)
-    return -_log_likelihood(log_p, true).sum() / true.sum().clamp(min=1)
+    target = batch.target[candidates.a]
+    true = target == candidates.b
+    likelihood = torch.where(target == NOT_COUNTED, 0, _log_likelihood(log_p, true))
+    return -likelihood.sum() / true.sum().clamp(min=1)
 
 
 def _log_likelihood(log_p: Tensor, true: Tensor) -> Tensor:

@@ -32,6 +32,7 @@ class Packed:
         shapes: dtype (as its place among those known) and shape of each tensor, sorted by dtype.
         data: all of their elements, each tensor aligned, uint8.
         pinned: the same in pinned memory, or None.
+        comes_back: whether others of this layout are expected (`ehnn.training.replay` asks).
     """
 
     skeleton: bytes
@@ -39,10 +40,43 @@ class Packed:
     shapes: Sequence[tuple[int, tuple[int, ...]]]
     data: np.ndarray
     pinned: Tensor | None = None
+    comes_back: bool = False
+
+    @property
+    def layout(self) -> tuple[Any, ...]:
+        """Everything but the data; those of one layout can take each other's place."""
+        return self.skeleton, tuple(self.places), tuple(self.shapes)
 
     def pin_memory(self) -> Packed:
         """This with its data where a GPU can fetch it; `DataLoader` does so in a thread of its own."""
         return replace(self, pinned=torch.from_numpy(self.data).pin_memory())
+
+    def land(self, device: torch.device | str) -> Landed:
+        """This on a device, by one copy; from pinned memory nothing waits for it."""
+        return Landed(self, self.host.to(device, non_blocking=True))
+
+    @property
+    def host(self) -> Tensor:
+        """``data``, in pinned memory if it is there."""
+        return torch.from_numpy(self.data) if self.pinned is None else self.pinned
+
+
+@dataclass(frozen=True, eq=False)
+class Landed:
+    """A `Packed` whose data is on a device, where others of its layout can be copied over it."""
+
+    packed: Packed
+    data: Tensor
+
+    def take(self, other: Packed) -> None:
+        """Be ``other``, which has the same layout, from now on."""
+        self.data.copy_(other.host, non_blocking=True)
+
+    def open(self) -> Any:
+        """The object again, made of operations on the device alone."""
+        tensors = _tensors(self.data, self.packed.shapes)
+        ordered = [tensors[i] for i in self.packed.places]
+        return _Unpacker(self.packed.skeleton, ordered, self.data.device).load()
 
 
 def pack(value: Any) -> Packed:
@@ -63,10 +97,7 @@ def unpack(packed: Packed, device: torch.device | str = "cpu") -> Any:
 
     Only for what `pack` made in a process of this program: the skeleton is a pickle.
     """
-    device = torch.device(device)
-    data = torch.from_numpy(packed.data) if packed.pinned is None else packed.pinned
-    tensors = _tensors(data.to(device, non_blocking=True), packed.shapes)
-    return _Unpacker(packed.skeleton, [tensors[i] for i in packed.places], device).load()
+    return packed.land(device).open()
 
 
 class _Packer(pickle.Pickler):

@@ -7,6 +7,9 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor
 
+NOT_COUNTED = -2
+"""The target of a keypoint that no loss counts."""
+
 
 @dataclass(frozen=True)
 class Side:
@@ -73,7 +76,8 @@ class PairBatch:
 
     Attributes:
         a, b: the two sides; image i of ``a`` belongs with image i of ``b``.
-        target: ``[a.n]``, the row of ``b.points`` that each keypoint of ``a`` matches, −1 for none.
+        target: ``[a.n]``, the row of ``b.points`` that each keypoint of ``a`` matches, −1 for none, or
+            `NOT_COUNTED`.
         categories: of each pair.
         known_sizes: what `sizes` found before the batch went to a GPU; None if it was not asked.
     """

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from .association import Association
 from .features import read_at
-from .pair_batch import PairBatch
+from .pair_batch import PairBatch, Side
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,6 +19,7 @@ class Prepared:
 
     batch: PairBatch
     association: Association
+    comes_back: ClassVar = False  # `ehnn.training.replay` asks
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,6 +29,7 @@ class Look:
     images: Tensor
     points: Tensor
     counts: Tensor
+    comes_back: ClassVar = False
 
 
 class PairModel(nn.Module):
@@ -64,17 +67,31 @@ class PairModel(nn.Module):
         return read_at(maps, at.points, at.counts), whole.float()
 
     def _looked_at(self, batch: PairBatch, images_a: Tensor, images_b: Tensor) -> PairBatch:
-        """The batch with features."""
-        a, b = batch.a, batch.b
-        points, counts = torch.cat([a.points, b.points]), torch.cat([a.counts, b.counts])
-        features, whole = self.look(Look(torch.cat([images_a, images_b]), points, counts))
-        rows = features.split([a.points.shape[0], b.points.shape[0]])
-        wholes = whole.split([batch.num_pairs, batch.num_pairs])
-        return replace(
-            batch,
-            a=replace(a, features=rows[0], whole=wholes[0], images=None),
-            b=replace(b, features=rows[1], whole=wholes[1], images=None),
+        """The batch with features. Where a batch is filled, its last images lend theirs to made-up pairs."""
+        sides, images = (batch.a, batch.b), (images_a, images_b)
+        counts = [_lent(side, len(own)) for side, own in zip(sides, images, strict=True)]
+        points = torch.cat([side.points for side in sides])
+        features, whole = self.look(Look(torch.cat(images), points, torch.cat(counts)))
+        rows = features.split([len(side.points) for side in sides])
+        wholes = whole.split([len(own) for own in images])
+        a, b = (
+            replace(side, features=x, whole=lengthened(own, batch.num_pairs), images=None)
+            for side, x, own in zip(sides, rows, wholes, strict=True)
         )
+        return replace(batch, a=a, b=b)
+
+
+def _lent(side: Side, images: int) -> Tensor:
+    """``[images]``: how many points are read from each image; from the last those of all further pairs."""
+    if images == side.counts.shape[0]:
+        return side.counts
+    first = side.counts[: images - 1]
+    return torch.cat([first, side.points.shape[0] - first.sum(0, keepdim=True)])
+
+
+def lengthened(x: Tensor, rows: int) -> Tensor:
+    """``[n, d] → [rows, d]``: the last row is there again and again."""
+    return x if x.shape[0] == rows else torch.cat([x, x[-1:].expand(rows - x.shape[0], *x.shape[1:])])
 
 
 def split_look(flat: Tensor, at: Look, whole_channels: int) -> tuple[Tensor, Tensor]:

@@ -17,6 +17,7 @@ from .gallery import Gallery, distinct
 from .keypoints import Keypoints, KeypointSet
 from .loading import Batches, Drawn, Loader, drawn_in_batches
 from .loss import permutation_loss
+from .packing import Landed, Packed
 from .pair_batch import PairBatch
 from .pair_model import Look, Prepared, split_look
 from .pairs import Pair, PairSampler
@@ -70,6 +71,8 @@ class Matching:
         test_every: epochs between two judgements of test pairs; between them there is no ``test``.
         loss: of the logarithm of doubly stochastic matrices.
         whole_channels: of global features, where the gallery holds images.
+        fills: fill batches up to few layouts, so that a step can be recorded on a GPU and replayed
+            (`filling`); for models that match each pair by itself.
     """
 
     def __init__(
@@ -85,19 +88,26 @@ class Matching:
         test_every: int = 1,
         loss: Loss = permutation_loss,
         whole_channels: int = 512,
+        fills: bool = False,
     ) -> None:
         self.data, self.orders, self.whole_channels = data, tuple(orders), whole_channels
         self.iterations, self.test_every, self._loss = iterations, test_every, loss
         self._epoch = 0
         sampler = PairSampler(data.keypoint_set, "train", seed)
-        batches = Batches(sampler, batch_size, data.gallery.places, self.orders, thin)
+        batches = Batches(sampler, batch_size, data.gallery.places, self.orders, thin, fills)
         self._loader = Loader(batches, workers, data.gallery.device)
 
-    def batches(self, epoch: int) -> Iterator[Prepared]:
-        """The training batches of an epoch."""
+    def batches(self, epoch: int) -> Iterator[Packed]:
+        """The training batches of an epoch, still packed; see `open`."""
         self._epoch = epoch
         first = epoch * self.iterations
-        return map(self.ready, self._loader(range(first, first + self.iterations)))
+        return self._loader(range(first, first + self.iterations))
+
+    def open(self, batch: Packed | Landed) -> Prepared:
+        """A training batch where the model is, with features or images."""
+        return self.ready(
+            (batch.land(self.data.gallery.device) if isinstance(batch, Packed) else batch).open()
+        )
 
     def ready(self, batch: Drawn, gallery: Gallery | None = None) -> Prepared:
         """A batch where the model is, with its association hypergraph (made there, unless it has one)."""
