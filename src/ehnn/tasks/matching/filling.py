@@ -24,6 +24,8 @@ FILLED = (
 """Matchers that may see filled batches: they match each pair by itself, without waiting for the device."""
 _WIDTHS = 8
 """The width of a frame is a multiple of it."""
+_UNIT = 16
+"""Sizes are multiples of it: Triton compiles kernels anew for sizes that are not."""
 _EMPTIER = 0.4
 """Keypoints that a batch may lack, as a share of the most that its candidates allow."""
 
@@ -59,16 +61,16 @@ class Frame:
         # Σ n ≤ √(pairs · Σ n²); a plane graph has fewer than 3 n edges and 2 n triangles.
         most = math.isqrt(batch.num_pairs * candidates)
         rows = 4 + _step(candidates) // width
-        blocks, spare = math.ceil(rows / width), 1 + math.ceil(_EMPTIER * most / width)
+        blocks, spare = math.ceil(rows / width), 1 + math.ceil((_EMPTIER * most + _UNIT) / width)
         more = [
             (2 * width, 2 * width + _step(edge_pairs) // (2 * width)),
             (width, width + _step(triangle_pairs) // width),
         ]
         return cls(
             Sizes(width, candidates, edge_pairs, triangle_pairs),
-            (most + rows + 6 + width, most + blocks * width + 7),
-            (3 * most + more[0][1], 3 * most + more[0][0] + 1),
-            (2 * most + more[1][1], 2 * most + more[1][0] + 1),
+            _even(most + rows + 6 + width, most + blocks * width + 7),
+            _even(3 * most + more[0][1], 3 * most + more[0][0] + 1),
+            _even(2 * most + more[1][1], 2 * most + more[1][0] + 1),
             blocks,
             spare,
         )
@@ -165,9 +167,14 @@ def _circle(points: int) -> Tensor:
     return 128 + 64 * torch.stack([angle.cos(), angle.sin()], 1)
 
 
+def _even(a: int, b: int) -> tuple[int, int]:
+    """The next multiples of `_UNIT`."""
+    return _UNIT * math.ceil(a / _UNIT), _UNIT * math.ceil(b / _UNIT)
+
+
 def _step(number: int) -> int:
     """Between the numbers that `_up` gives around ``number``: an eighth to a quarter of it."""
-    return 2 ** max(number.bit_length() - 3, 0)
+    return max(2 ** max(number.bit_length() - 3, 0), _UNIT)
 
 
 def _up(number: int) -> int:
