@@ -104,6 +104,16 @@ def test_a_backbone_that_is_trained_sees_turned_keypoints_where_they_were(store:
     torch.testing.assert_close(shown.b.whole, wanted.b.whole)
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_gallery_of_images_holds_each_in_its_place(workers: int) -> None:
+    images = list(painted_set().items())
+    gallery = Gallery.of_images(images, workers=workers)
+    assert gallery.images is not None
+    assert len(gallery.images) == len({k.id for k in images})
+    for k in images[::7]:
+        assert torch.equal(gallery.images[gallery.places.number[k.id]], k.read_image())
+
+
 def test_evaluation_pairs_are_fixed_and_of_their_split() -> None:
     images = painted_set().with_validation(3)
     first, second = evaluation_pairs(images, 2, 5, 3), evaluation_pairs(images, 2, 5, 3)

@@ -167,7 +167,7 @@ def _channels(backbone: nn.Module) -> tuple[int, int]:
 def _looked_at(items: list[Keypoints], backbone: VGG16, setup: Setup) -> Gallery:
     """Images, or what the blocks that do not learn make of them."""
     if setup.blocks == BLOCKS:
-        return Gallery.of_images(items, setup.device)
+        return Gallery.of_images(items, setup.device, workers=setup.processes)
     frozen = BLOCKS - setup.blocks
     backbone.freeze_blocks(frozen)
     working = copy.deepcopy(backbone).to(setup.device).eval()
@@ -176,7 +176,7 @@ def _looked_at(items: list[Keypoints], backbone: VGG16, setup: Setup) -> Gallery
         with torch.autocast(images.device.type, torch.bfloat16, enabled=setup.amp):
             return working.first_blocks(images, frozen)
 
-    return Gallery.of_images(items, setup.device, begin)
+    return Gallery.of_images(items, setup.device, begin, setup.processes)
 
 
 def _frozen(items: list[Keypoints], backbone: nn.Module, setup: Setup) -> Gallery:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
 
 from .feature_cache import FeatureStore
 from .images import SIZE
@@ -96,16 +96,22 @@ class Gallery:
         items: Iterable[Keypoints],
         device: torch.device | str = "cpu",
         begin: Callable[[Tensor], Tensor] | None = None,
+        workers: int = 0,
     ) -> Gallery:
-        """The decoded images, 196 kB each, or what ``begin``, the frozen part of a backbone, makes of
-        them."""
+        """The images, 196 kB each, or what ``begin``, the frozen part of a backbone, makes of them; decoded
+        by ``workers`` processes (0: by this one)."""
         sets = distinct(items)
         places = Places.of(sets)
         by_id = {k.id: k for k in sets}
         images = torch.empty(len(by_id), 3, SIZE, SIZE, dtype=torch.uint8, device=device)
-        with ThreadPoolExecutor() as pool:  # decoding does not hold Python's lock
-            for i, pixels in enumerate(pool.map(lambda name: by_id[name].read_image(), places.number)):
-                images[i] = pixels
+        decoded = DataLoader(
+            _Decoded([by_id[name] for name in places.number]),
+            batch_size=None,
+            num_workers=workers,
+            multiprocessing_context="fork" if workers else None,
+        )
+        for i, pixels in enumerate(decoded):
+            images[i * _CHUNK : i * _CHUNK + len(pixels)] = pixels
         return cls(places, images=images if begin is None else _by_chunks(begin, images))
 
     @property
@@ -147,6 +153,20 @@ class Gallery:
             return replace(side, images=self.images.index_select(0, images))
         features, whole = self.features.index_select(0, rows), self.whole.index_select(0, images)
         return replace(side, features=features, whole=lengthened(whole, side.counts.shape[0]))
+
+
+class _Decoded(Dataset[Tensor]):
+    """``[up to 64, 3, 256, 256]``: chunks of images."""
+
+    def __init__(self, items: Sequence[Keypoints]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return -(-len(self.items) // _CHUNK)
+
+    def __getitem__(self, number: int) -> Tensor:
+        chunk = self.items[number * _CHUNK : (number + 1) * _CHUNK]
+        return torch.stack([k.read_image() for k in chunk])
 
 
 def _by_chunks(begin: Callable[[Tensor], Tensor], images: Tensor) -> Tensor:
