@@ -4,13 +4,13 @@
 larger than most of PASCAL VOC. No data files are read. A line of JSON for each network and number of pairs,
 as soon as it is measured; medians in milliseconds:
 
-- ``made``: the association hypergraph with all its views, and packing it, on the CPU (in training this is
-  done ahead, by other processes);
+- ``made``: the association hypergraph with all its views, and packing it, on the CPU (where training has no
+  CUDA graphs this is done ahead, by other processes);
 - ``moved``: unpacking it on the device; ``forward``, ``backward``: a step on it;
-- ``iteration``: moved, forward and backward, a new batch each time: what training waits for;
+- ``iteration``: moved, forward and backward, a new batch each time: what such training waits for;
 - ``on_device``: the same with the association hypergraph made there, as in evaluation;
 - ``replayed``: the same from a batch that is filled up to one of few layouts (``filled``: that, and packing
-  it, on the CPU, which in training is done ahead), as a CUDA graph;
+  it, on the CPU, which is done ahead), as a CUDA graph: what training waits for. ``layouts`` of the batches;
 - ``compiled``, with ``--compile``: ``on_device`` through ``torch.compile``, as one graph;
   ``compiled_first_s`` is what the first batches take, for which it is compiled.
 

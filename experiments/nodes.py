@@ -47,6 +47,7 @@ def accuracies(
             width=chosen.width,
             path=pairs_path(pairs),  # nodes → nodes and hyperedges → nodes, once or twice
             dropout=0.5,
+            input_dropout=chosen.input_dropout,
             residual=pairs > 1,  # attention alone would average a node's own features away
         )
 

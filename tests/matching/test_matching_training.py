@@ -21,8 +21,10 @@ from ehnn.tasks.matching import vgg
 from ehnn.tasks.matching.collate import collate
 from ehnn.tasks.matching.evaluation import evaluation_pairs, harder
 from ehnn.tasks.matching.feature_cache import FeatureStore
+from ehnn.tasks.matching.filling import FILLED
 from ehnn.tasks.matching.gallery import Gallery, Places
 from ehnn.tasks.matching.loading import Batches, Loader, drawn
+from ehnn.tasks.matching.loss import hungarian_attention_loss
 from ehnn.tasks.matching.packing import unpack
 from ehnn.tasks.matching.pair_model import Look, PairModel, split_look
 from ehnn.tasks.matching.pairs import PairSampler
@@ -174,11 +176,9 @@ def test_a_filled_batch_is_a_step_like_any_other(setup: Setup, finetune: bool) -
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="records on a GPU")
-@pytest.mark.parametrize("finetune", [False, True])
-@pytest.mark.parametrize("name", ["ehnn-mlp", "ehnn-transformer", "nhgm-v2"])
-def test_recorded_steps_train_the_same(
-    setup: Setup, finetune: bool, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("name", FILLED)
+def test_recorded_steps_train_the_same(setup: Setup, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    finetune = not name.startswith("n")
     setup = replace(setup, finetune=finetune, device="cuda", workers=1)
     ready = prepare(PAINTED, setup)
     options = {"iterations": 12, "batch_size": 4, "workers": 1, "whole_channels": ready.channels[1]}
@@ -187,16 +187,28 @@ def test_recorded_steps_train_the_same(
     monkeypatch.setattr(Replayed, "_record", lambda self, h: recorded.append(h) or record(self, h))
 
     def make() -> PairModel:
-        return PairModel(make_model(name, *ready.channels, **SMALL), copy.deepcopy(ready.backbone))
+        more = {"dropout": 0.1} if name.startswith("ehnn") else {}
+        return PairModel(make_model(name, *ready.channels, **SMALL, **more), copy.deepcopy(ready.backbone))
 
     rows = []
     for graph in (False, True):
-        task = Matching(ready.data, (2, 3), fills=True, **options)
-        config = TrainConfig(epochs=3, lr=0.003, clip_norm=None, cuda_graph=graph)
+        task = Matching(ready.data, make().matcher.middle.orders, fills=True, **options)
+        config = TrainConfig(epochs=3, lr=0.003, clip_norm=1.0, ema=0.9, cuda_graph=graph)
         rows.append(fit(make, task, [0], config, device="cuda", quiet=True).history)
     assert 0 < len(recorded) < 36
     for one, other in zip(*rows, strict=True):
         assert one["loss"] == pytest.approx(other["loss"], rel=1e-2)  # gradients of images are not exact
+
+
+def test_only_the_loss_that_leaves_made_up_pairs_out_goes_with_them(setup: Setup) -> None:
+    data = prepare(PAINTED, setup).data
+    with pytest.raises(ValueError, match="only permutation_loss leaves made-up pairs out"):
+        Matching(data, (2, 3), loss=hungarian_attention_loss, fills=True)
+
+
+def test_the_folder_of_a_run_does_not_depend_on_the_device(tmp_path: Path) -> None:
+    folders = {run_folder(tmp_path, VOC, "ehnn-mlp", Setup(device=d), 0) for d in ("cpu", "cuda")}
+    assert len(folders) == 1
 
 
 def test_the_backbone_trains_along_at_its_own_rate(setup: Setup, tmp_path: Path) -> None:

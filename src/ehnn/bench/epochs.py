@@ -22,6 +22,9 @@ class Clocked:
         self.starts.append(time.perf_counter())
         return self.task.batches(epoch)
 
+    def open(self, batch: Any) -> Any:
+        return getattr(self.task, "open", lambda same: same)(batch)
+
     def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
         return self.task.loss(logits, h)
 

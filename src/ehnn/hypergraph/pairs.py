@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -101,15 +102,31 @@ def repeat(lengths: Tensor, total: int) -> Tensor:
     return torch.repeat_interleave(arange_like(lengths), lengths, output_size=total)
 
 
-def unread(t: Tensor) -> bool:
-    """Whether no size may depend on values of ``t``: in compiled code, and while a CUDA graph is recorded."""
-    return torch.compiler.is_compiling() or (t.is_cuda and torch.cuda.is_current_stream_capturing())
+_unread = False
+
+
+@contextmanager
+def without_reading() -> Iterator[None]:
+    """Inside, no size depends on values of tensors, as while a CUDA graph is recorded."""
+    global _unread
+    before, _unread = _unread, True
+    try:
+        yield
+    finally:
+        _unread = before
+
+
+def unread(device: torch.device) -> bool:
+    """Whether no size may depend on values of tensors: in compiled code, and `without_reading`."""
+    if torch.compiler.is_compiling() or _unread:
+        return True
+    return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 
 
 def pointer(values: Tensor, size: int) -> Tensor:
     """``[size + 1]``: where each integer below ``size`` begins once ``values`` are sorted."""
     ptr = torch.zeros(size + 1, dtype=torch.int64, device=values.device)
-    if unread(values):  # the size of a `bincount` depends on values
+    if unread(values.device):  # the size of a `bincount` depends on values
         return ptr.index_add(0, values + 1, torch.ones_like(values)).cumsum(0)
     torch.cumsum(torch.bincount(values, minlength=size), 0, out=ptr[1:])
     return ptr
@@ -129,7 +146,7 @@ def pairs_from_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> Pairs:
 
 def _split(ptr: Tensor, pairs: int) -> tuple[Tensor, Tensor] | None:
     lengths, rows = ptr.diff(), ptr.shape[0] - 1
-    fixed = unread(ptr)
+    fixed = unread(ptr.device)
     if not rows or (not fixed and int(lengths.max()) <= LONG):
         return None
     chunks = torch.div(lengths + LONG - 1, LONG, rounding_mode="floor")

@@ -41,7 +41,6 @@ class Recipe:
             lr_steps=tuple(step for step in lr_steps if step < epochs),
             clip_norm=None,
             checkpoint_every=1,
-            cuda_graph=False,
         )
 
 

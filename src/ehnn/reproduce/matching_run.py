@@ -101,7 +101,7 @@ def config_of(benchmark: Benchmark, model: str, setup: Setup) -> TrainConfig:
         weight_decay=recipe.weight_decay if setup.weight_decay is None else setup.weight_decay,
         clip_norm=setup.clip_norm,
         ema=setup.ema,
-        cuda_graph=setup.on_gpu and model in FILLED,
+        cuda_graph=model in FILLED,
         checkpoint_every=setup.checkpoint_every,
         lr_factors=(("backbone.", setup.backbone_factor),),
     )
@@ -207,7 +207,7 @@ def run_folder(runs_dir: Path, benchmark: Benchmark, model: str, setup: Setup, s
     more = {f.name: getattr(setup, f.name) for f in fields(Setup) if f.name in _LATER}
     # What is not asked for is left out: folders from before there was such a choice stay good.
     asked += [(name, value) for name, value in more.items() if value != getattr(Setup(), name)]
-    config = config_of(benchmark, model, replace(setup, checkpoint_every=1))
+    config = replace(config_of(benchmark, model, replace(setup, checkpoint_every=1)), cuda_graph=False)
     told = repr((config, benchmark.recipes[model], setup.held_out(benchmark), asked))
     code = hashlib.sha256(told.encode()).hexdigest()[:8]
     how = f"{setup.epochs or benchmark.epochs}x{setup.iterations or benchmark.iterations}-{code}"

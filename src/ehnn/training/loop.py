@@ -22,6 +22,8 @@ from .progress import Progress
 from .replay import Replayed
 from .runs import Runs
 
+_FREE = ("checkpoint_every", "cuda_graph")
+"""What may differ when a training goes on from its checkpoint."""
 DIVERGED = 10.0
 """A loss so many times that of the first epoch (or 1, if that was less) is warned of."""
 
@@ -33,8 +35,8 @@ class Task(Protocol):
 
     A batch may be anything that the model takes in place of a Hypergraph. A task may have a method
     ``open(batch)``: what it makes of a training batch is given to the model and to ``loss``, as part of the
-    step that `ehnn.training.replay` records. Further metrics, named with a slash such as ``"test/duck"``,
-    are kept in the history.
+    step that is recorded on a GPU (see `ehnn.training.replay` for batches that do not come back). Further
+    metrics, named with a slash such as ``"test/duck"``, are kept in the history.
     """
 
     def batches(self, epoch: int, /) -> Iterable[Any]:
@@ -264,7 +266,7 @@ class _Trainer:
         shapes = {k: list(v.shape) for k, v in parameters.items()}
         # What is empty or off is left out: checkpoints from before there was such a field stay good.
         told = self.config.to_dict() | ({} if self.config.compile else {"compile": ()})
-        config = {k: v for k, v in told.items() if k != "checkpoint_every" and v != ()}
+        config = {k: v for k, v in told.items() if k not in _FREE and v != ()}
         told = {"seeds": list(self.result.runs.seeds), "config": config, "shapes": shapes}
         return told | ({"in_a_row": True} if self.result.runs.in_a_row else {})
 
@@ -298,6 +300,7 @@ class _Trainer:
             self._rewrite_metrics()
             return
         tensors, state = found
+        state["identity"]["config"].pop("cuda_graph", None)  # older checkpoints have it
         if state["identity"] != json.loads(json.dumps(self._identity())):
             raise ValueError(f"{self.directory} holds a run with other settings; choose another directory")
         runs = self.result.runs

@@ -1,4 +1,4 @@
-"""CUDA graphs: record a computation once per hypergraph, then replay it without launching its kernels."""
+"""CUDA graphs: record a computation once per batch or layout, then replay it without its launches."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
+
+from ehnn.hypergraph.pairs import without_reading
 
 MOST = 256
 """Layouts of batches that are recorded."""
@@ -35,7 +37,8 @@ class Replayed:
     """``fn(h) -> Tensor`` with the same result and far fewer launches for batches that come back.
 
     Most batches come back as the same object; a `Moving` one when there was another of its layout, over
-    which it is copied. One with an attribute ``comes_back = False`` is given to ``fn`` each time.
+    which it is copied. One with an attribute ``comes_back = False`` is given to ``fn`` each time (others that
+    never come back would be kept for nothing).
 
     The first call runs ``fn``; the second records it (``fn`` must then only launch work on the GPU: no
     synchronisation); later calls replay. What ``fn`` reads and changes (parameters, optimiser state,
@@ -52,8 +55,9 @@ class Replayed:
     def __call__(self, h: Any) -> Tensor:
         if not getattr(h, "comes_back", True):
             return self.fn(h)
-        if not hasattr(h, "layout"):
-            return self._replay(h)
+        return self._replay_copy(h) if hasattr(h, "land") else self._replay(h)
+
+    def _replay_copy(self, h: Moving) -> Tensor:
         landed = self._landed.get(h.layout)
         if landed is not None:
             landed.take(h)
@@ -61,7 +65,8 @@ class Replayed:
         landed = h.land(self.device)
         if len(self._landed) < MOST:
             self._landed[h.layout] = landed
-            return self._replay(landed)
+            with without_reading():  # a rehearsal: kernels are compiled now, not while they are recorded
+                return self._replay(landed)
         return self.fn(landed)
 
     def _replay(self, h: Any) -> Tensor:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, Pairs
-from ehnn.hypergraph.pairs import arange_like, repeat, with_short
+from ehnn.hypergraph.pairs import arange_like, repeat, unread, with_short
 from ehnn.overlap import Orders, Overlap, Slots
 
 from .order_codes import codes_of
@@ -87,10 +87,10 @@ def _by_order(counts: dict[int, int], device: torch.device) -> Orders:
     """Orders of rows that are sorted by order."""
     there = {order: count for order, count in counts.items() if count}
     numbers = [*there, *there.values()]
-    if device.type == "cuda" and torch.cuda.is_current_stream_capturing():  # nothing comes from the host
+    if unread(device) and not torch.compiler.is_compiling():  # a CUDA graph copies nothing from the host
         flat = torch.cat([torch.full((1,), number, device=device) for number in numbers])
     else:
-        flat = torch.tensor(numbers, device=device)  # one copy
+        flat = torch.tensor(numbers, device=device)
     lengths = flat.reshape(2, -1)
     total = sum(there.values())
     ptr = torch.nn.functional.pad(lengths[1].cumsum(0), (1, 0))

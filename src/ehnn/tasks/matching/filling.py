@@ -3,7 +3,7 @@
 A CUDA graph is recorded for tensors of given sizes, and every batch of image pairs has sizes of its own. A
 filled batch has those of its `Frame`, of which there are few: after the real pairs stand made-up ones, whose
 points, edges and triangles bring every sum over pairs to the number that the frame says. They touch no real
-pair, and no loss counts them.
+pair, and `permutation_loss` does not count them.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ FILLED = (
     "ehnn-mlp", "ehnn-transformer", "ehnn-mlp+", "ehnn-transformer+", "nhgm-v2", "nhgm-v2+", "ngm-v2", "nhgm",
     "ngm",
 )  # fmt: skip
-"""Matchers that may see filled batches: they match each pair by itself, without waiting for the device."""
+"""Matchers that are trained on filled batches: they match each pair by itself, by `permutation_loss`."""
 _WIDTHS = 8
 """The width of a frame is a multiple of it."""
 _UNIT = 16
 """Sizes are multiples of it: Triton compiles kernels anew for sizes that are not."""
-_EMPTIER = 0.4
-"""Keypoints that a batch may lack, as a share of the most that its candidates allow."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +56,10 @@ class Frame:
         # Room for a block of at least three points of a, and for a pair of three and three.
         candidates = _up(own.candidates + 3 * width + 9)
         edge_pairs, triangle_pairs = _up(own.edge_pairs), _up(own.triangle_pairs)
-        # Σ n ≤ √(pairs · Σ n²); a plane graph has fewer than 3 n edges and 2 n triangles.
-        most = math.isqrt(batch.num_pairs * candidates)
+        # A plane graph has fewer than 3 n edges and 2 n triangles.
+        most = _up(max(batch.a.points.shape[0], batch.b.points.shape[0]))
         rows = 4 + _step(candidates) // width
-        blocks, spare = math.ceil(rows / width), 1 + math.ceil((_EMPTIER * most + _UNIT) / width)
+        blocks, spare = math.ceil(rows / width), 1 + math.ceil((_step(most) + rows + 2 * _UNIT) / width)
         more = [
             (2 * width, 2 * width + _step(edge_pairs) // (2 * width)),
             (width, width + _step(triangle_pairs) // width),

@@ -53,7 +53,8 @@ class Packed:
 
     def land(self, device: torch.device | str) -> Landed:
         """This on a device, by one copy; from pinned memory nothing waits for it."""
-        return Landed(self, self.host.to(device, non_blocking=True))
+        light = replace(self, data=self.data[:0], pinned=None)
+        return Landed(light, self.host.to(device, non_blocking=True))
 
     @property
     def host(self) -> Tensor:
@@ -63,7 +64,7 @@ class Packed:
 
 @dataclass(frozen=True, eq=False)
 class Landed:
-    """A `Packed` whose data is on a device, where others of its layout can be copied over it."""
+    """A `Packed` whose data is on a device alone, where others of its layout can be copied over it."""
 
     packed: Packed
     data: Tensor

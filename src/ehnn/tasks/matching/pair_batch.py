@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 NOT_COUNTED = -2
-"""The target of a keypoint that no loss counts."""
+"""The target of a keypoint that `permutation_loss` does not count."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Matching:
         thin: probability of a keypoint of a training pair to be left out.
         workers: processes that make batches ahead of the model.
         test_every: epochs between two judgements of test pairs; between them there is no ``test``.
-        loss: of the logarithm of doubly stochastic matrices.
+        loss: of the logarithm of doubly stochastic matrices; with ``fills`` it must be `permutation_loss`.
         whole_channels: of global features, where the gallery holds images.
         fills: fill batches up to few layouts, so that a step can be recorded on a GPU and replayed
             (`filling`); for models that match each pair by itself.
@@ -94,7 +94,11 @@ class Matching:
         self.iterations, self.test_every, self._loss = iterations, test_every, loss
         self._epoch = 0
         sampler = PairSampler(data.keypoint_set, "train", seed)
-        batches = Batches(sampler, batch_size, data.gallery.places, self.orders, thin, fills)
+        if fills and loss is not permutation_loss:
+            raise ValueError(f"only permutation_loss leaves made-up pairs out: fills=True, loss={loss!r}")
+        # In this process the association hypergraph is better made when it is needed, and not packed.
+        ahead = self.orders if workers else None
+        batches = Batches(sampler, batch_size, data.gallery.places, ahead, thin, fills)
         self._loader = Loader(batches, workers, data.gallery.device)
 
     def batches(self, epoch: int) -> Iterator[Packed]:
@@ -105,9 +109,9 @@ class Matching:
 
     def open(self, batch: Packed | Landed) -> Prepared:
         """A training batch where the model is, with features or images."""
-        return self.ready(
-            (batch.land(self.data.gallery.device) if isinstance(batch, Packed) else batch).open()
-        )
+        if isinstance(batch, Packed):
+            batch = batch.land(self.data.gallery.device)
+        return self.ready(batch.open())
 
     def ready(self, batch: Drawn, gallery: Gallery | None = None) -> Prepared:
         """A batch where the model is, with its association hypergraph (made there, unless it has one)."""
