@@ -3,16 +3,18 @@
 As ``experiments/willow.py``, with 20 categories, 7020 images to train on, and the keypoints that both images
 of a pair have.
 
-    python experiments/voc.py --device cuda --finetune --amp      # VGG16 is trained too, as in the paper
-    python experiments/voc.py --device cuda --iterations 500      # features of a frozen VGG16
-    python experiments/voc.py --device cuda --finetune --amp --tf32 --minutes 8 --iterations 1000 \\
-        --epoch-pairs 100 --checkpoint-every 100
+    python experiments/voc.py --device cuda                       # the README's table; VGG16 is trained too
+    python experiments/voc.py --device cuda --no-finetune         # features of a frozen VGG16
+    python experiments/voc.py --device cuda --minutes 8 --epoch-pairs 100 --checkpoint-every 100
+    python experiments/voc.py --device cuda --epochs 20 --iterations 2000 --lr 2e-4 --lr-steps 2 4 6 8 10 \\
+        --batch-size 8 --copies 1 --blocks 5 --no-amp --no-tf32   # as the paper says
 
 ``--minutes`` ends training at the last epoch that fits, with time left to judge; the same command goes on
 from there. ``--epoch-pairs`` judges so many test pairs per category after an epoch, to be looked at; the
-chosen epoch is judged on all of them at the end. ``--hold-out 0 --copies 4 --blocks 2`` are explained in
-docs/matching.md. Precision is float32 unless ``--amp`` (bfloat16 in VGG16) or ``--tf32`` is given. Rows of
-frozen features are named ``ehnn-mlp-frozen`` and so on. ``ehnn reproduce voc`` is the same.
+chosen epoch is judged on all of them at the end. ``--hold-out``, ``--copies`` and ``--blocks`` are explained
+in docs/matching.md. On a GPU VGG16 is trained in bfloat16 (``--no-amp``: float32) and products of float32 may
+use TF32 (``--no-tf32``). Rows of frozen features are named ``ehnn-mlp-frozen`` and so on. ``ehnn reproduce
+voc`` is the same.
 """
 
 from ehnn.reproduce.matching_script import main

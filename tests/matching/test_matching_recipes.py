@@ -2,22 +2,58 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from ehnn.reproduce.matching import command, make_rows, reproduce
-from ehnn.reproduce.matching_data import Setup
+from ehnn.reproduce.matching_data import Setup, setup_of
 from ehnn.reproduce.matching_recipes import BENCHMARKS, VOC, WILLOW, Benchmark
 from ehnn.reproduce.matching_run import config_of
+from ehnn.reproduce.matching_script import parse
 from ehnn.tasks.matching.positional import make_model
 
 
 def test_the_command_says_all_that_was_asked_for() -> None:
-    setup = Setup(finetune=True, amp=True, tf32=True, batch_size=32, epoch_pairs=100, test_every=2, lr=1e-3)
+    setup = Setup(finetune=True, amp=True, tf32=True, batch_size=16, epoch_pairs=100, test_every=2, lr=1e-3)
     told = command(VOC, "ehnn-mlp", setup, range(2, 3))
-    for words in ("--first-seed 2", "--batch-size 32", "--lr 0.001", "--epoch-pairs 100", "--test-every 2"):
+    for words in ("--first-seed 2", "--batch-size 16", "--lr 0.001", "--epoch-pairs 100", "--test-every 2"):
         assert words in told
     assert "--finetune --amp --tf32" in told
     assert "--amp" not in command(VOC, "ehnn-mlp", Setup(), range(1))
+
+
+def test_a_command_read_again_asks_for_the_same() -> None:
+    cases = [
+        (WILLOW, {"finetune": True, "blocks": 2, "lr": 2e-4, "device": "cuda"}),
+        (VOC, {"device": "cuda"}),
+        (VOC, {"device": "cuda", "finetune": False}),
+        (VOC, {"device": "cuda", "blocks": 5, "amp": False, "lr_steps": (2, 4), "batch_size": 8}),
+        (VOC, {"device": "cpu", "finetune": True, "thin": 0.25, "width": 32}),
+    ]
+    for benchmark, given in cases:
+        setup = setup_of(benchmark, **given)
+        words = command(benchmark, "ehnn-transformer", setup, range(1)).split()[2:]
+        again = parse(benchmark, words)
+        assert again == replace(setup, epochs=benchmark.epochs, iterations=benchmark.iterations)
+
+
+def test_on_a_gpu_the_table_of_voc_is_the_bare_command() -> None:
+    setup = setup_of(VOC, device="cuda")
+    assert (setup.finetune, setup.blocks, setup.amp, setup.tf32, setup.batch_size) == (
+        True,
+        2,
+        True,
+        True,
+        32,
+    )
+    frozen = setup_of(VOC, device="cuda", finetune=False)
+    assert (frozen.finetune, frozen.blocks, frozen.amp, frozen.batch_size) == (False, 5, False, 32)
+    assert not setup_of(VOC, device="cpu").finetune
+    assert not setup_of(WILLOW, device="cuda").finetune
+    assert command(VOC, "ngm", setup, range(1)).endswith(
+        "--seeds 1 --epochs 26 --iterations 350 --device cuda"
+    )
 
 
 def test_rows_of_another_backbone_have_another_name() -> None:
@@ -45,7 +81,9 @@ def test_an_average_and_the_rate_of_the_backbone_reach_the_training() -> None:
     assert (config.weight_decay, config.clip_norm, config.ema) == (0.5, 1.0, 0.99)
     assert "--weight-decay 0.5 " in command(VOC, "ehnn-mlp", setup, range(1))
     assert (config.lr_factor("backbone.x"), config.lr_factor("x")) == (0.1, 1.0)
-    assert "--clip-norm 1.0 --ema 0.99 --backbone-factor 0.1 " in command(VOC, "ehnn-mlp", setup, range(1))
+    assert "--clip-norm 1 --ema 0.99 --finetune --backbone-factor 0.1 " in command(
+        VOC, "ehnn-mlp", setup, range(1)
+    )
     assert config_of(VOC, "ehnn-mlp", Setup()).lr_factor("backbone.x") == 0.01
 
 
@@ -68,7 +106,8 @@ def test_every_recipe_makes_its_model(benchmark: Benchmark) -> None:
 def test_options_of_networks_are_those_asked_for() -> None:
     setup = Setup(width=32, global_dropout=0.5)
     changed = VOC.with_options(["ehnn-transformer"], setup.options).recipes
-    assert changed["ehnn-transformer"].options == {"width": 32, "heads": 4, "global_dropout": 0.5}
+    wanted = {"width": 32, "heads": 4, "dropout": 0.1, "global_dropout": 0.5}
+    assert changed["ehnn-transformer"].options == wanted
     assert {name for name in changed if changed[name] != VOC.recipes[name]} == {"ehnn-transformer"}
     assert "--width 32 --global-dropout 0.5" in command(VOC, "ehnn-transformer", setup, range(1))
 

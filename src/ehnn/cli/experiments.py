@@ -31,7 +31,7 @@ class Request:
     data_dir: Path | None = None
     iterations: int | None = None
     lr: float | None = None
-    finetune: bool = False
+    finetune: bool | None = None
     minutes: float | None = None
     amp: bool = False
     tf32: bool = False
@@ -98,15 +98,15 @@ def nodes(asked: Request) -> int:
 def matching(name: str, asked: Request) -> int:
     """Keypoint matching (Tables 3 and 4): a model is trained on all categories at once."""
     from ehnn.reproduce import matching
-    from ehnn.reproduce.matching_data import Setup
+    from ehnn.reproduce.matching_data import setup_of
     from ehnn.reproduce.matching_recipes import BENCHMARKS
 
     found = BENCHMARKS[name]
     asked.refuse(name, ("data_dir", "iterations", "lr", "finetune", "minutes"))
     if asked.settings:
         raise ValueError(f"{name} trains on all categories at once; leave --setting out")
-    setup = Setup(
-        epochs=asked.epochs, iterations=asked.iterations, lr=asked.lr, finetune=asked.finetune,
+    setup = setup_of(
+        found, epochs=asked.epochs, iterations=asked.iterations, lr=asked.lr, finetune=asked.finetune,
         minutes=asked.minutes, device=asked.device, data_dir=asked.data_dir,
     )  # fmt: skip
     models = choose_all("model", asked.models or list(matching.SHOWN), list(found.recipes))

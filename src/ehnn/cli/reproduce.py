@@ -14,6 +14,7 @@ Names = Optional[list[str]]  # noqa: UP045 (read at run time, also by Python 3.1
 Count = Optional[int]  # noqa: UP045
 Rate = Optional[float]  # noqa: UP045
 Folder = Optional[Path]  # noqa: UP045
+Choice = Optional[bool]  # noqa: UP045
 
 
 def reproduce(
@@ -44,8 +45,11 @@ def reproduce(
     iterations: Annotated[Count, typer.Option(min=1, help="willow, voc: steps of an epoch.")] = None,
     lr: Annotated[Rate, typer.Option(help="willow, voc: learning rate.")] = None,
     finetune: Annotated[
-        bool, typer.Option("--finetune", help="willow, voc: train the backbone too.")
-    ] = False,
+        Choice,
+        typer.Option(
+            "--finetune/--frozen", help="willow, voc: train the backbone too.", show_default="voc on a GPU"
+        ),
+    ] = None,
     minutes: Annotated[Rate, typer.Option(help="willow, voc: stop training a model after so long.")] = None,
 ) -> None:
     """Train the models of a table of the paper and print it, ours next to the paper's.
@@ -58,6 +62,7 @@ def reproduce(
     ehnn reproduce k-edge --models ehnn-mlp ehnn-mlp+ --setting extrapolation
     ehnn reproduce nodes --datasets zoo house-1 --models ehnn-mlp ehnn-transformer --runs 5
     ehnn reproduce willow --models ehnn-mlp nhgm-v2
+    ehnn reproduce voc --device cuda
     """
     run = EXPERIMENTS[choose("experiment", experiment, EXPERIMENTS)]
     asked = Request(

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, replace
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
@@ -17,7 +18,7 @@ from ehnn.tasks.matching.models import make_matcher
 from ehnn.tasks.matching.pair_model import PairModel
 from ehnn.tasks.matching.task import Matching
 
-from .matching_data import OPTIONS, Prepared, Setup, prepare
+from .matching_data import Prepared, Setup, prepare, setup_of
 from .matching_recipes import Benchmark
 from .matching_run import EXAMPLE, RULES, Scores, hard_scores, run, run_folder
 
@@ -131,25 +132,34 @@ def _baseline_rows(benchmark: Benchmark, ready: Prepared, setup: Setup) -> list[
 
 
 def command(benchmark: Benchmark, model: str, setup: Setup, seeds: Sequence[int]) -> str:
-    """The command that computes a model's rows alone."""
+    """The command that computes a model's rows alone: what differs from the benchmark's own choices."""
     words = [f"python experiments/{benchmark.name}.py --models {model} --seeds {len(seeds)}"]
     words += [f"--first-seed {seeds[0]}"] if seeds[0] else []
-    words += [f"--epochs {setup.epochs or benchmark.epochs}"]
-    words += [f"--iterations {setup.iterations or benchmark.iterations}"]
-    words += [f"--lr {setup.lr}"] if setup.lr is not None else []
-    words += [f"--lr-steps {' '.join(map(str, setup.lr_steps))}"] if setup.lr_steps is not None else []
-    words += [f"--batch-size {setup.batch_size}"] if setup.batch_size != Setup().batch_size else []
-    words += [f"--test-pairs {setup.test_pairs}"] if setup.test_pairs is not None else []
-    words += [f"--epoch-pairs {setup.epoch_pairs}"] if setup.epoch_pairs is not None else []
-    words += [f"--test-every {setup.test_every}"] if setup.test_every != 1 else []
-    words += [f"--hold-out {setup.hold_out}"] if setup.hold_out is not None else []
-    rest = ("copies", "thin", "clip_norm", "ema", "blocks", "backbone_factor")
-    for name in ("weight_decay", *OPTIONS, *rest):
-        if (value := getattr(setup, name)) != getattr(Setup(), name):
-            words.append(f"--{name.replace('_', '-')} {value}")
-    words += [f"--{name}" for name in ("finetune", "amp", "tf32") if getattr(setup, name)]
-    words += [f"--minutes {setup.minutes:g}"] if setup.minutes is not None else []
+    full = replace(
+        setup,
+        epochs=setup.epochs or benchmark.epochs,
+        iterations=setup.iterations or benchmark.iterations,
+    )
+    if setup.epoch_pairs is None and "epoch_pairs" in benchmark.defaults:  # all of them
+        full = replace(full, epoch_pairs=setup.test_pairs or benchmark.test_pairs)
+    bare, trained = setup_of(benchmark, device=setup.device), {"finetune": setup.finetune}
+    own = vars(setup_of(benchmark, device=setup.device, **trained)) | {"finetune": bare.finetune}
+    changed = {f.name: getattr(full, f.name) for f in fields(Setup) if getattr(full, f.name) != own[f.name]}
+    words += [_option(name, value) for name, value in changed.items() if name not in _ELSEWHERE]
     return " ".join([*words, f"--device {setup.device}"])
+
+
+_ELSEWHERE = ("device", "workers", "data_dir", "features_dir", "checkpoint_every")
+"""What does not change the figures."""
+
+
+def _option(name: str, value: Any) -> str:
+    flag = name.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{flag}" if value else f"--no-{flag}"
+    if isinstance(value, float):
+        return f"--{flag} {value:g}"
+    return f"--{flag} {' '.join(map(str, value)) if isinstance(value, tuple) else value}"
 
 
 def cut_short(done: Iterable[dict[str, Any]], setup: Setup, benchmark: Benchmark) -> str:

@@ -6,6 +6,7 @@ import copy
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -116,6 +117,19 @@ class Setup:
     @property
     def on_gpu(self) -> bool:
         return self.device.startswith("cuda")
+
+
+def setup_of(benchmark: Benchmark, **given: Any) -> Setup:
+    """What was given (None: nothing), and the benchmark's own choices for the rest.
+
+    A benchmark whose models are trained with their backbone does so on a GPU unless told otherwise.
+    """
+    told = {name: value for name, value in given.items() if value is not None}
+    on_gpu = told.get("device", Setup.device).startswith("cuda")
+    own = dict(benchmark.defaults)
+    if benchmark.finetune and on_gpu and told.get("finetune", True):
+        own |= {"finetune": True, **benchmark.trained}
+    return Setup(**own | told)
 
 
 @dataclass(frozen=True, eq=False)
