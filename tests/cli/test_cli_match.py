@@ -76,11 +76,11 @@ def write(folder: Path, a: object, b: object) -> None:
     (folder / "points.json").write_text(json.dumps({"images": entries}))
 
 
-def call(images: Path, checkpoint: Path, weights: Path, a: str = "A.png"):
+def call(images: Path, checkpoint: Path, weights: Path, a: str = "A.png", more: tuple[str, ...] = ()):
     arguments = [str(images / a), str(images / "B.png"), "--keypoints", str(images / "points.json")]
     arguments += ["--checkpoint", str(checkpoint), "--data-dir", str(weights)]
     arguments += ["--out", str(images / "m.png"), "--json", str(images / "m.json")]
-    return CliRunner().invoke(app, arguments)
+    return CliRunner().invoke(app, [*arguments, *more])
 
 
 def test_matches_go_to_json_and_a_picture(images: Path, checkpoint: Path, weights: Path) -> None:
@@ -94,6 +94,18 @@ def test_matches_go_to_json_and_a_picture(images: Path, checkpoint: Path, weight
     assert all(row["at_a"] == POINTS[row["a"]] and 0 <= row["probability"] <= 1 for row in told["matches"])
     with Image.open(images / "m.png") as picture:
         assert picture.size[0] > 500
+
+
+def test_nothing_is_overwritten(images: Path, checkpoint: Path, weights: Path) -> None:
+    (images / "m.json").write_text("mine")
+    result = call(images, checkpoint, weights)
+    assert (result.exit_code, (images / "m.json").read_text()) == (2, "mine")
+    assert "m.json is there already" in " ".join(result.output.split()).replace("\n", "")
+    assert call(images, checkpoint, weights, more=("--force",)).exit_code == 0
+    before = (images / "A.png").read_bytes()
+    result = call(images, checkpoint, weights, more=("--force", "--out", str(images / "A.png")))
+    assert (result.exit_code, (images / "A.png").read_bytes()) == (2, before)
+    assert "one of the files that are read" in " ".join(result.output.split())
 
 
 def test_more_keypoints_on_one_image_stay_unmatched(images: Path, checkpoint: Path, weights: Path) -> None:

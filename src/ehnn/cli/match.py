@@ -13,6 +13,7 @@ import typer
 from ehnn.io.atomic import atomic_write
 
 from .errors import readable_errors
+from .run_folder import check_target
 
 if TYPE_CHECKING:
     from ehnn.tasks.matching.match import Found
@@ -33,6 +34,9 @@ def match(
         Folder,
         typer.Option(help="Holds vision/vgg16_imagenet_fp16.npz.", show_default="EHNN_DATA"),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the files to write if they are there.")
+    ] = False,
 ) -> None:
     """Match the keypoints of two images with a trained matcher.
 
@@ -44,6 +48,8 @@ def match(
     ehnn match A.jpg B.jpg --keypoints keypoints.json --checkpoint runs/willow/ehnn-mlp+/.../seed-0
     """
     with readable_errors():
+        for target in (out, json_out):
+            check_target(target, (a, b, keypoints), force)
         from ehnn.tasks.matching.match import match_images
         from ehnn.tasks.matching.own_images import own_image
         from ehnn.tasks.matching.pictures import draw_matches
@@ -81,7 +87,7 @@ def _points_of(image: Path, keypoints: Path) -> Any:
         points = {id(entry): entry["keypoints"] for entry in entries}
     except (ValueError, KeyError, TypeError) as error:
         wanted = '{"images": [{"image": ..., "keypoints": ...}, ...]}'
-        raise ValueError(f"{keypoints} must hold {wanted}: {error!r}") from error
+        raise ValueError(f"{keypoints} must hold {wanted}: {type(error).__name__}: {error}") from error
     same = [e for e in entries if (keypoints.parent / e["image"]).resolve() == image.resolve()]
     same = same or [e for e in entries if Path(e["image"]).name == image.name]
     if len(same) != 1:

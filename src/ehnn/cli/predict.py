@@ -101,10 +101,12 @@ def predicted(model: Path, recipe: Recipe, files: Files) -> Predictions:
     remarks += more + _new_classes(recipe, sheet, estimator)
     first = "set" if recipe.task == "sets" else "node"
     names = graph.node_names or ()
-    labels = estimator.predict(graph).tolist()
     if not isinstance(estimator, NodeClassifier):
+        labels = recipe.judged(graph, estimator.predict).tolist()
         return Predictions([first, "predicted"], zip(names, labels, strict=True), remarks)
-    shares = estimator.predict_proba(graph).round(6).tolist()
+    probabilities = recipe.judged(graph, estimator.predict_proba)
+    labels = estimator.classes_[probabilities.argmax(1)].tolist()
+    shares = probabilities.round(6).tolist()
     header = [first, "predicted", *(f"p({c})" for c in estimator.classes_.tolist())]
     rows = ((name, label, *row) for name, label, row in zip(names, labels, shares, strict=True))
     return Predictions(header, rows, remarks)

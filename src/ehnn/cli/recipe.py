@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 from ehnn.io.atomic import atomic_write
 
 from .columns import Feature, encode, feature_from, learn_feature, new_texts, with_node_table
+from .known import beside, mostly_of
 from .layouts import Layout
 from .places import Places
 from .sheets import Columns, Sheet, read_sheet
@@ -58,6 +61,7 @@ class Recipe:
         features: columns that are read as features.
         places: who keeps company with whom.
         digest: SHA-256 of the file of sets.
+        known: for ``"sets"`` the hypergraph of training, beside which new sets are judged.
     """
 
     task: str
@@ -67,6 +71,7 @@ class Recipe:
     features: tuple[Feature, ...]
     places: Places
     digest: str
+    known: Hypergraph | None = None
 
     def columns(self, sheet: Sheet) -> Columns | None:
         """What is said about the things that are classified."""
@@ -97,6 +102,15 @@ class Recipe:
         x = torch.cat(parts, 1)
         return h.replace(x=x if x.shape[1] else None), remarks
 
+    def judged(self, graph: Hypergraph, by: Callable[[Hypergraph], np.ndarray]) -> np.ndarray:
+        """``[num_nodes, …]``: what ``by`` says of the nodes of ``graph``; new sets are judged among those of
+        training, if they have at least half of their members from there."""
+        if self.known is None or not mostly_of(self.known, graph):
+            return by(graph)
+        parts = [(by(h)[at.numpy()], rows.numpy()) for h, at, rows in beside(self.known, graph)]
+        found, rows = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return found[np.argsort(rows)]
+
     # ------------------------------------------------------------------ on disk
 
     def save(self, folder: Path) -> None:
@@ -106,10 +120,15 @@ class Recipe:
             "format": "ehnn-inputs", "version": VERSION, "task": self.task, "label": self.label,
             "layout": asdict(self.layout), "id_column": self.id_column, "digest": self.digest,
             "features": [vars(feature) for feature in self.features], "places": self.places.names,
+            "known": None if self.known is None else [self.known.node_names, self.known.edge_names],
         }  # fmt: skip
+        tensors = {"places": self.places.vectors.contiguous()}
+        if self.known is not None:
+            tensors["known"] = self.known.index.contiguous()
+            tensors |= {} if self.known.x is None else {"known.x": self.known.x.contiguous()}
         folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(folder / VECTORS, "wb") as file:
-            file.write(save({"places": self.places.vectors.contiguous()}))
+            file.write(save(tensors))
         with atomic_write(folder / NAME) as file:
             file.write(json.dumps(about, ensure_ascii=False) + "\n")
 
@@ -123,25 +142,33 @@ class Recipe:
             raise ValueError(f"{folder} holds no model of `ehnn train --data`: there is no {NAME}")
         try:
             about = json.loads((folder / NAME).read_text(encoding="utf-8"))
-            vectors = load_file(folder / VECTORS)["places"]
-            return cls._from(about, vectors)
+            return cls._from(about, load_file(folder / VECTORS))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, SafetensorError) as error:
             raise ValueError(f"{folder / NAME} is damaged: {type(error).__name__}: {error}") from error
 
     @classmethod
-    def _from(cls, about: dict[str, Any], vectors: torch.Tensor) -> Recipe:
+    def _from(cls, about: dict[str, Any], tensors: dict[str, Tensor]) -> Recipe:
         if about["format"] != "ehnn-inputs" or about["version"] != VERSION or about["task"] not in TASKS:
             raise ValueError("it is of another format or version")
         layout = dict(about["layout"])
         layout["members"] = tuple(layout["members"])
         features = tuple(map(feature_from, about["features"]))
-        names = tuple(about["places"])
+        names, vectors = tuple(about["places"]), tensors["places"]
         if len(names) != len(vectors):
             raise ValueError(f"{len(names)} names for {len(vectors)} vectors")
         return cls(
             about["task"], about["label"], Layout(**layout), about["id_column"], features,
-            Places(names, vectors), about["digest"],
+            Places(names, vectors), about["digest"], _known(about.get("known"), tensors),
         )  # fmt: skip
+
+
+def _known(names: list[list[str]] | None, tensors: dict[str, Tensor]) -> Hypergraph | None:
+    if names is None:
+        return None
+    nodes, edges = map(tuple, names)
+    return Hypergraph.from_incidence(
+        tensors["known"], len(nodes), len(edges), x=tensors.get("known.x"), node_names=nodes, edge_names=edges
+    )
 
 
 def learn_recipe(
@@ -153,7 +180,8 @@ def learn_recipe(
     h = dual(sheet.h) if task == "sets" else sheet.h
     # The places of nodes in held-out hyperedges would give the answer away.
     learned = Places.learn(h) if places and task != "hyperedges" else Places.none()
-    return replace(bare, features=features, places=learned), remarks
+    recipe = replace(bare, features=features, places=learned)
+    return replace(recipe, known=recipe.graph(sheet)[0] if task == "sets" else None), remarks
 
 
 def _features(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ RECORD, REQUEST, PREDICTED = "run.json", "request.json", "predicted.csv"
 _OURS = (RECORD, REQUEST, PREDICTED, NAME, VECTORS, "model.json", "metrics.jsonl", "checkpoint.safetensors")
 
 
+SECOND = "residual"
 _WORTH = (RECORD, "model.json", "metrics.jsonl", "checkpoint.safetensors")
 
 
@@ -51,6 +53,8 @@ def claim(folder: Path, request: Mapping[str, Any]) -> None:
     """Make ``folder`` the place of this run, in place of what another left there."""
     for path in [*(folder / name for name in _OURS), *folder.glob("weights-*.safetensors")]:
         path.unlink(missing_ok=True)
+    if (folder / SECOND).is_dir():  # where `fit` trains with residual connections, if it does
+        shutil.rmtree(folder / SECOND)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / REQUEST, request)
 
@@ -71,7 +75,7 @@ def check_target(target: Path, inputs: Iterable[Path], force: bool) -> None:
     """Refuse to write over what was read, and over what is there unless ``force``."""
     for path in inputs:
         if target.exists() and path.exists() and target.samefile(path):
-            raise ValueError(f"--out {target} is one of the files that are read; choose another")
+            raise ValueError(f"{target} is one of the files that are read; choose another name to write to")
     if target.is_dir():
         raise ValueError(f"{target} is a folder; give the name of a file")
     if target.exists() and not force:

@@ -1,0 +1,95 @@
+"""``ehnn predict`` on sets that were not there in training, and ``ehnn train --fresh``."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from ehnn import Hypergraph
+from ehnn.cli.known import beside, mostly_of
+
+from .own_tables import predictions, run, write
+
+GOODS = {"fruit": ("apple", "pear", "plum", "fig"), "tools": ("saw", "file", "drill", "vice")}
+HEADER = ["basket", "items", "kind"]
+
+
+def baskets(count: int) -> list[tuple[str, str, str]]:
+    """Two items of a kind and one of any."""
+    draw = random.Random(0)
+    rows = []
+    for b in range(count):
+        kind = draw.choice(list(GOODS))
+        items = draw.sample(GOODS[kind], 2) + draw.sample(GOODS["fruit"] + GOODS["tools"], 1)
+        rows.append((f"b{b}", ";".join(items), kind))
+    return rows
+
+
+def accuracy(rows: list[tuple[str, str, str]]) -> float:
+    return float(np.mean([p["predicted"] == kind for p, (*_, kind) in zip(predictions(), rows, strict=True)]))
+
+
+@pytest.mark.parametrize("more", [(), ("--edge-column", "basket")])
+def test_new_sets_are_judged_as_well_as_held_out_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = baskets(120)
+    write(tmp_path / "train.csv", HEADER, rows[:100])
+    run("train", "--data", "train.csv", "--label-column", "kind", "--out", "m", "--epochs", 60, *more)
+    for part in (rows[100:], rows[:30], rows[100:101]):
+        write(tmp_path / "new.csv", HEADER, part)
+        run("predict", "--model", "m", "--data", "new.csv", "--force")
+        assert accuracy(part) >= 0.8
+
+
+def test_a_file_of_other_members_is_judged_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = baskets(60)
+    write(tmp_path / "train.csv", HEADER, rows)
+    run("train", "--data", "train.csv", "--label-column", "kind", "--out", "m", "--epochs", 3, "--no-places")
+    others = [(b, items.replace("a", "o").replace("i", "y").upper(), kind) for b, items, kind in rows]
+    write(tmp_path / "new.csv", HEADER, others)
+    run("predict", "--model", "m", "--data", "new.csv")
+    assert len(predictions()) == 60
+
+
+def test_known_sets_are_found_and_new_ones_added_a_few_at_a_time() -> None:
+    known = Hypergraph.from_edges([[0, 1], [1, 2], [2, 0]], node_names=("a", "b", "c"),
+                                  edge_names=("x", "y", "z"), x=torch.eye(3))  # fmt: skip
+    new = Hypergraph.from_edges([[0, 1, 2], [1], [3, 0]], num_nodes=4, node_names=("b", "c", "n", "a"),
+                                edge_names=("x", "new", "y"), x=torch.ones(4, 3))  # fmt: skip
+    # b was in x and y and still is; c and a are in others now.
+    parts = list(beside(known, new))
+    assert [rows.tolist() for *_, rows in parts] == [[0], [1], [2], [3]]
+    assert parts[0][0] is known
+    assert parts[0][1].tolist() == [1]
+    for h, at, rows in parts[1:]:
+        assert at.tolist() == [3]
+        assert (h.num_nodes, h.num_edges) == (4, 4)
+        assert int(h.degrees[3]) == int(new.degrees[rows[0]])
+        assert torch.equal(h.index[:, :6].sort(1).values, known.index.sort(1).values) or h.num_incidences > 6
+        assert torch.equal(h.x[3], torch.ones(3))  # type: ignore[index]
+    assert mostly_of(known, new)
+    assert not mostly_of(known, new.replace(edge_names=("p", "q", "r")))
+
+
+def test_fresh_forgets_all_of_the_old_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = baskets(60)
+    other = {"fruit": "tools", "tools": "fruit"}
+    write(tmp_path / "one.csv", HEADER, rows)
+    write(tmp_path / "two.csv", HEADER, [(b, items, other[kind]) for b, items, kind in rows])
+    common = ("--label-column", "kind", "--epochs", 15, "--width", 16)
+    run("train", "--data", "one.csv", "--out", "a", *common)
+    again = run("train", "--data", "two.csv", "--out", "a", *common, "--fresh")
+    wanted = run("train", "--data", "two.csv", "--out", "b", *common)
+    assert (
+        again.split("test accuracy")[1].split("Written")[0]
+        == wanted.split("test accuracy")[1].split("Written")[0]
+    )
+    run("train", "--data", "two.csv", "--out", "a", *common, "--lr", 0.01, "--fresh")
