@@ -84,6 +84,49 @@ def test_labels_as_pandas_series(kinds: ehnn.Hypergraph) -> None:
         np.testing.assert_array_equal(found, plain)
 
 
+def test_index_of_a_pandas_series(kinds: ehnn.Hypergraph) -> None:
+    """An index of its own says which nodes the labels are for; the default one does not."""
+    pd = pytest.importorskip("pandas")
+    h = kinds.replace(node_names=[60 - v for v in range(60)], y=None)  # node 0 is called 60
+    y = kinds.y.numpy()
+    fitted = ehnn.NodeClassifier(**QUICK | {"epochs": 3}).fit(kinds)
+    score = fitted.score(kinds)
+    assert fitted.score(h, pd.Series(y)) == score
+    assert fitted.score(h, pd.Series(y[::-1], index=pd.RangeIndex(1, 61))) == score
+    assert fitted.score(h, pd.Series(y, index=pd.RangeIndex(60, 0, -1))) == score
+    assert fitted.score(kinds, pd.Series(y[::2], index=pd.RangeIndex(0, 60, 2))) == fitted.score(
+        kinds, {v: y[v] for v in range(0, 60, 2)}
+    )
+    with pytest.raises(ValueError, match="60 is not a node: expected 0 to 59"):
+        fitted.score(kinds, pd.Series(y, index=pd.RangeIndex(1, 61)))
+    with pytest.raises(ValueError, match=r"one row per node \(60\), got 30"):
+        fitted.score(h, pd.Series(y[:30]))
+
+
+def test_order_of_a_label_per_node() -> None:
+    """Numbers from 0 by number, names by first appearance."""
+    pd = pytest.importorskip("pandas")
+    edges = [[2, 0], [0, 1], [3, 2]]
+    rows = pd.DataFrame(
+        [(v, e) for e, members in enumerate(edges) for v in members], columns=["node", "edge"]
+    )
+    forms = [
+        (edges, [0, 1, 2, 3]),
+        (rows, [0, 1, 2, 3]),
+        ([[f"p{v}" for v in members] for members in edges], ["p2", "p0", "p1", "p3"]),
+        (rows + 1, [3, 1, 2, 4]),
+        (dict(enumerate(edges)), [2, 0, 1, 3]),
+    ]
+    y = [0.0, 1.0, 5.0, 7.0]
+    quick = QUICK | {"epochs": 2, "validation_fraction": 0}
+    for form, order in forms:
+        found, named = (
+            ehnn.NodeRegressor(**quick).fit(form, labels).predict(form)
+            for labels in (y, dict(zip(order, y, strict=True)))
+        )
+        np.testing.assert_array_equal(found, named)
+
+
 def test_several_labels_per_node(kinds: ehnn.Hypergraph) -> None:
     kind = kinds.y.numpy()
     table = np.stack([kind == 0, kind != 1], 1).astype(float)

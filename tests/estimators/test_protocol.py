@@ -128,6 +128,49 @@ def test_text_classes_and_names_survive(tmp_path: Path) -> None:
     assert found.predict_proba([["ann", "dé"]]).shape == (1, 2)
 
 
+@pytest.mark.parametrize("names", [None, [f"p{v}" for v in range(60)], [np.int64(v + 1) for v in range(60)]])
+def test_a_stored_hypergraph_is_saved(
+    kinds: ehnn.Hypergraph, names: list[Any] | None, tmp_path: Path
+) -> None:
+    nodes = np.arange(60) if names is None else names
+    one = ehnn.NodeClassifier(hypergraph=kinds.replace(node_names=names), **QUICK).fit(nodes, kinds.y)
+    one.save(tmp_path)
+    for twin in (ehnn.NodeClassifier.load(tmp_path), estimators.load(tmp_path)):
+        np.testing.assert_array_equal(twin.predict_proba(nodes[40:]), one.predict_proba(nodes[40:]))
+        assert twin.score(nodes, kinds.y) == one.score(nodes, kinds.y)
+        assert twin.hypergraph == one.hypergraph.replace(y=None)
+
+
+def test_what_is_saved_of_a_stored_hypergraph(kinds: ehnn.Hypergraph, tmp_path: Path) -> None:
+    """All that a model can read, also where two of it are one tensor; isolated nodes, empty hyperedges."""
+    both = torch.ones(5, 1)
+    h = ehnn.Hypergraph.from_edges([[0, 1], [], [1, 2], [0], []], 5, x=both, edge_x=both)
+    h = h.replace(edge_weight=both[:, 0], incidence_weight=torch.arange(5.0))
+    parts = ehnn.batch([h, h])
+    for hypergraph in (h, parts, kinds.to("cpu").replace(y=None, x=None), [["ann", "bob"], ["bob", "cy"]]):
+        nodes = np.asarray(as_hypergraph(hypergraph).node_names or np.arange(5))[:3]
+        ehnn.NodeRegressor(hypergraph=hypergraph, **QUICK).fit(nodes, [0.0, 1.0, 2.0]).save(tmp_path)
+        assert ehnn.NodeRegressor.load(tmp_path).hypergraph == as_hypergraph(hypergraph)
+
+
+@pytest.mark.parametrize(
+    ("kind", "new"), [(ehnn.NodeClassifier, "hypergraph"), (ehnn.HyperedgePredictor, "members")]
+)
+def test_files_of_older_versions(kind: type, new: str, kinds: ehnn.Hypergraph, tmp_path: Path) -> None:
+    one, data = fitted(kind, kinds)
+    one.save(tmp_path)
+    about = json.loads((tmp_path / "model.json").read_text())
+    del about["fitted"][new]
+    (tmp_path / "model.json").write_text(json.dumps(about))
+    np.testing.assert_array_equal(kind.load(tmp_path).predict(data), one.predict(data))
+
+
+def test_names_that_cannot_be_saved(tmp_path: Path) -> None:
+    one = ehnn.NodeRegressor(hypergraph=[[("a", 1), ("b", 2)]], **QUICK).fit([("a", 1), ("b", 2)], [0, 1])
+    with pytest.raises(ValueError, match=r"must be text or integers to be saved, got \('a', 1\)"):
+        one.save(tmp_path)
+
+
 def test_own_module_is_asked_for(kinds: ehnn.Hypergraph, tmp_path: Path) -> None:
     def make(d_in: int, d_out: int) -> torch.nn.Module:
         return ehnn.nn.baselines.MLP(d_in, d_out, width=4)
@@ -208,6 +251,30 @@ def test_names_of_a_frame() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             as_hypergraph(bad)
+
+
+@pytest.mark.parametrize(
+    ("columns", "node"),
+    [
+        (("set", "node"), "node"), (("SET_ID", "Member"), "Member"), (("vertex", "group"), "vertex"),
+        (("group_id", "node_id"), "node_id"), (("hyperedge_id", "who"), "who"), (("who", "edge_id"), "who"),
+        (("where", "member"), "member"), (("member", "where"), "member"), (("a", "b"), "a"),
+        (("group", "set"), "group"), (("vertex", "node"), "vertex"), ((0, 1), 0),
+        (("group", "hyperedge", "w", "member", "node"), "node"),
+    ],
+)  # fmt: skip
+def test_columns_of_a_frame(columns: tuple[Any, ...], node: Any) -> None:
+    pd = pytest.importorskip("pandas")
+    h = as_hypergraph(pd.DataFrame({c: ["p", "q"] if c == node else ["c", "c"] for c in columns}))
+    assert h.node_names == ("p", "q")
+    assert h.edge_names == ("c",)
+
+
+def test_columns_of_a_frame_that_do_not_say_which() -> None:
+    pd = pytest.importorskip("pandas")
+    for columns in (["who", "where", "w"], ["set", "who", "w"], ["node", "where", "w"], ["node"]):
+        with pytest.raises(ValueError, match="exactly two columns"):
+            as_hypergraph(pd.DataFrame([["p"] * len(columns)], columns=columns))
 
 
 @pytest.mark.parametrize("library", ["pyg", "pyg_bipartite", "xgi", "hypernetx", "networkx"])

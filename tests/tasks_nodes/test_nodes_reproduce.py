@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -125,10 +126,55 @@ def test_rows_table_and_plot(tmp_path):
     ranks = {r["model"]: (r["mean"], r["paper"]) for r in table if r["metric"] == "rank"}
     assert ranks == {"mlp": (1.0, 2.0), "ehnn-mlp": (2.0, 1.0)}
     text = nodes.markdown(table)
-    assert "| ehnn-mlp | 92.00 ± 2.00 (91.15 ± 6.13) | – (97.74 ± 0.21) |" in text
+    assert "| ehnn-mlp | 92.00 ± 2.00 (91.15 ± 6.13) | 2.0 |" in text
+    assert "modelnet40" not in text
+    assert nodes.plot(table, tmp_path / "nodes.svg").stat().st_size > 1000
+
+
+def test_the_full_table_says_which_data_are_not_available():
+    there = [d for d in nodes.DATASETS if d not in ("modelnet40", "yelp")]
+    found = [row for d in there for row in nodes_table.rows(outcome("ehnn-mlp", d, [90.0]), "test")]
+    text = nodes.markdown(found)
+    assert "| modelnet40 | yelp |" in text
+    assert "| – (97.74 ± 0.21) | – (35.80 ± 0.77) |" in text
     assert "modelnet40, yelp: data not available here" in text
     assert "--datasets modelnet40 yelp --data-dir DIR" in text
-    assert nodes.plot(table, tmp_path / "nodes.svg").stat().st_size > 1000
+    assert "modelnet40" not in nodes.markdown([row for row in found if row["setting"] != "zoo"])
+
+
+def test_the_published_table_is_what_its_rows_give():
+    results = Path(__file__).resolve().parents[2] / "results"
+    assert nodes.markdown(read_rows("nodes", results)) == (results / "nodes.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("runs", "epochs", "kept"),
+    [(1, 3, True), (3, 2, True), (1, 4, True), (2, 3, False), (3, 3, False), (2, 4, False)],
+)
+def test_fewer_runs_or_epochs_do_not_replace_a_figure(data_dir, tmp_path, runs, epochs, kept):
+    said = []
+    options = {"data_dir": data_dir, "out": tmp_path, "report": said.append, "quiet": True}
+    nodes.reproduce(["zoo"], ["mlp"], runs=2, epochs=3, **options)
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("nodes.*")}
+    assert not any("keeps" in line for line in said)
+    nodes.reproduce(["zoo"], ["mlp"], runs=runs, epochs=epochs, **options)
+    accuracy = read_rows("nodes", tmp_path)[0]
+    assert accuracy["command"].endswith("--runs 2 --epochs 3" if kept else f"--runs {runs} --epochs {epochs}")
+    assert any(f"{tmp_path} keeps its figure of 2 runs, 3 epochs" in line for line in said) == kept
+    if kept:
+        assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+def test_a_figure_without_epochs_in_its_command_is_the_papers_protocol(data_dir, tmp_path):
+    write_rows("nodes", nodes_table.rows(outcome("mlp", "zoo", [90.0]), "ehnn reproduce nodes"), tmp_path)
+    said = []
+    options = {"runs": 2, "data_dir": data_dir, "out": tmp_path, "report": said.append, "quiet": True}
+    nodes.reproduce(["zoo"], ["mlp", "hgnn"], epochs=2, **options)
+    assert {r["model"]: r["runs"] for r in read_rows("nodes", tmp_path) if r["metric"] == "accuracy"} == {
+        "mlp": 1,
+        "hgnn": 2,
+    }
+    assert any("keeps its figure of 1 runs, 500 epochs" in line for line in said)
 
 
 def test_command_line(data_dir, tmp_path, capsys):

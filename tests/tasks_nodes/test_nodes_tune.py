@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import ehnn
+from ehnn import Hypergraph
 from ehnn.reproduce import tune as room
 from ehnn.reproduce.nodes_config import MODELS, make_model
 
@@ -66,6 +69,79 @@ def test_a_trial_that_diverges_is_pruned(h, tmp_path, monkeypatch):
     assert study.trials[0].state.name == "PRUNED"
 
 
+@pytest.fixture
+def log():
+    """What Optuna logs."""
+    records, handler = [], logging.Handler()
+    handler.emit = records.append
+    logging.getLogger("optuna").addHandler(handler)
+    yield records
+    logging.getLogger("optuna").removeHandler(handler)
+
+
+def test_other_epochs_or_runs_are_another_study_in_the_same_file(h, tmp_path):
+    search = partial(room.tune, "zoo", "hgnn", storage=tmp_path / "s.db", trials=1, h=h)
+    studies = [search(runs=r, epochs=e) for r, e in ((1, 1), (2, 1), (1, 2), (1, 1))]
+    assert [len(study.trials) for study in studies] == [1, 1, 1, 1]
+    assert len({study.study_name for study in studies}) == 3
+
+
+@pytest.mark.parametrize("sampler", room.SAMPLERS)
+@pytest.mark.parametrize("done", [0, 6, 7])
+def test_the_point_of_an_interrupt_is_tried_again(h, tmp_path, monkeypatch, log, done, sampler):
+    search = partial(
+        room.tune, "zoo", "ehnn-mlp", storage=tmp_path / "s.db", sampler=sampler, grid=GRID, h=h, **OPTIONS
+    )
+    search(trials=done)
+    with monkeypatch.context() as m:
+        m.setattr(room, "fit", _interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            search()
+    study = search()
+    (stopped,) = (t for t in study.trials if t.state.name == "FAIL")
+    finished = [t.params for t in study.trials if t.state.name == "COMPLETE"]
+    assert len(finished) == 8
+    assert stopped.params in finished
+    assert sampler == "tpe" or all(finished.count(point) == 1 for point in finished)
+    assert log == []
+
+
+def _interrupt(*args, **options):
+    raise KeyboardInterrupt
+
+
+def test_a_hypergraph_without_features_is_refused_before_there_is_a_study(h, tmp_path):
+    bare = Hypergraph.from_edges(h.edges(), num_nodes=h.num_nodes, y=h.y)
+    with pytest.raises(ValueError, match="must have node features x"):
+        room.tune("zoo", "hgnn", storage=tmp_path / "s.db", h=bare, **OPTIONS)
+    assert not (tmp_path / "s.db").exists()
+
+
+def test_an_error_in_a_trial_is_raised_and_not_logged(h, tmp_path, monkeypatch, log):
+    def wrong(*args, **options):
+        raise ValueError("wrong")
+
+    monkeypatch.setattr(room, "fit", wrong)
+    with pytest.raises(ValueError, match="wrong"):
+        room.tune("zoo", "hgnn", storage=tmp_path / "s.db", h=h, **OPTIONS)
+    assert log == []
+
+
+@pytest.mark.parametrize("content", [b"text" * 9, b"SQLite format 3\0" + b"text" * 999])
+def test_a_storage_that_is_no_database_is_named_and_kept(h, tmp_path, content):
+    storage = tmp_path / "notes.txt"
+    storage.write_bytes(content)
+    with pytest.raises(ValueError, match=r"storage must be an SQLite file .*notes\.txt: .*not a database"):
+        room.tune("zoo", "hgnn", storage=storage, h=h, **OPTIONS)
+    assert storage.read_bytes() == content
+
+
+def test_a_storage_that_cannot_be_opened_is_named(h, tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "_PAUSE", 0.0)
+    with pytest.raises(ValueError, match=r"storage must be an SQLite file .*unable to open"):
+        room.tune("zoo", "hgnn", storage=tmp_path, h=h, **OPTIONS)
+
+
 def test_two_processes_share_a_study(data_dir, tmp_path):
     code = (
         "import sys; from ehnn.reproduce.tune import tune; "
@@ -82,7 +158,9 @@ def test_two_processes_share_a_study(data_dir, tmp_path):
         out, error = process.communicate(timeout=100)
         assert process.returncode == 0, error
         assert int(out) >= 7  # the other may still be at its last point
-    study = optuna.load_study(study_name="zoo/ehnn-mlp/grid", storage=f"sqlite:///{tmp_path / 's.db'}")
+    study = optuna.load_study(
+        study_name="zoo/ehnn-mlp/grid/2 runs/5 epochs", storage=f"sqlite:///{tmp_path / 's.db'}"
+    )
     assert len({tuple(sorted(t.params.items())) for t in study.trials}) == 8
     assert len(study.trials) <= 10  # few points are tried by both
 

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.pairs import pairs_from_sorted
 from ehnn.io._support import shorten
 from ehnn.tasks.hyperedges import (
     HyperedgePrediction,
@@ -27,6 +26,7 @@ from .features import Features
 from .inputs import as_hypergraph, node_numbers
 from .labels import as_list
 from .scorers import make_scorer
+from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 
 _PART = 0.1
 """Share of the hyperedges that are set aside at once when they are scored themselves."""
@@ -158,23 +158,15 @@ class HyperedgePredictor(Estimator):
     # ------------------------------------------------------------------ saving
 
     def _about(self) -> dict[str, Any]:
-        h = self.hypergraph_
-        names = None if h.node_names is None else list(h.node_names)
-        if names is not None and not all(type(name) in (str, int) for name in names):
-            raise ValueError("node names must be text or integers to be saved")
-        return {"features": self.features_.about(), "nodes": h.num_nodes, "node_names": names}
+        return {"features": self.features_.about()} | hypergraph_about(self.hypergraph_)
 
     def _tensors(self) -> dict[str, Tensor]:
-        h = self.hypergraph_
-        given = {"x": h.x, "edge_x": h.edge_x, "ptr": h.incidence.ptr, "index": h.incidence.index}
-        return self.features_.tensors() | {f"hypergraph.{k}": v for k, v in given.items() if v is not None}
+        return self.features_.tensors() | hypergraph_tensors(self.hypergraph_)
 
     def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self.features_ = Features.restore(about["features"], tensors)
         self.n_features_in_ = self.features_.channels
-        pairs = pairs_from_sorted(tensors["hypergraph.ptr"], tensors["hypergraph.index"], int(about["nodes"]))
-        x, edge_x = (tensors.get(f"hypergraph.{name}") for name in ("x", "edge_x"))
-        self.hypergraph_ = Hypergraph(pairs, x=x, edge_x=edge_x, node_names=about["node_names"])
+        self.hypergraph_ = hypergraph_from(about, tensors)
 
 
 def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:

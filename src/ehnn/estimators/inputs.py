@@ -18,6 +18,10 @@ _HOW = (
     "a Hypergraph, a list of hyperedges, a mapping of named hyperedges, an incidence matrix, a pandas frame "
     "of (node, hyperedge) rows, or an object of PyG, XGI, HyperNetX or NetworkX"
 )
+NODE_COLUMNS = ("node", "node_id", "vertex", "member")
+"""Names, in any case, of a table's column of nodes; the first that is there is taken."""
+EDGE_COLUMNS = ("edge", "edge_id", "hyperedge", "hyperedge_id", "set", "set_id", "group", "group_id")
+"""The same for hyperedges."""
 
 
 def as_hypergraph(data: Any) -> Hypergraph:
@@ -27,6 +31,9 @@ def as_hypergraph(data: Any) -> Hypergraph:
     from hyperedge names to such collections; a scipy or dense incidence matrix ``[num_nodes, num_edges]``
     or a 2 × nnz index; a pandas frame with a row per (node, hyperedge); a HIF dictionary; and the objects
     of PyG (``HyperGraphData``), XGI, HyperNetX and NetworkX (bipartite graphs).
+
+    The columns of a frame are found by name: node, node_id, vertex or member, and edge, hyperedge, set or
+    group, these also with _id. Of two columns one such name is enough; without any, nodes come first.
 
     >>> as_hypergraph([["ann", "bob"], ["bob", "cy"]]).node_names
     ('ann', 'bob', 'cy')
@@ -58,16 +65,7 @@ def _from_lists(edges: Iterable[Any]) -> Hypergraph:
 def _from_pandas(frame: Any) -> Hypergraph:
     if not hasattr(frame, "columns"):
         raise ValueError(f"a pandas frame of (node, hyperedge) rows is expected, got {type(frame).__name__}")
-    columns = list(frame.columns)
-    node = next((c for c in columns if str(c).lower() == "node"), None)
-    edge = next((c for c in columns if str(c).lower() in ("hyperedge", "edge")), None)
-    if node is None or edge is None:
-        if len(columns) != 2:
-            raise ValueError(
-                "a frame must have columns 'node' and 'hyperedge', or exactly two columns (node, hyperedge); "
-                f"got {columns}"
-            )
-        node, edge = columns
+    node, edge = _node_and_edge(list(frame.columns))
     for column in (node, edge):
         missing = np.flatnonzero(frame[column].isna().to_numpy())
         if missing.size:
@@ -76,6 +74,25 @@ def _from_pandas(frame: Any) -> Hypergraph:
     edges, edge_names = _codes(frame[edge].tolist())
     count = (int(nodes.max()) + 1, int(edges.max()) + 1) if len(nodes) else (0, 0)
     return Hypergraph.from_incidence((nodes, edges), *count, node_names=node_names, edge_names=edge_names)
+
+
+def _node_and_edge(columns: list[Any]) -> tuple[Any, Any]:
+    """The columns of nodes and of hyperedges: by name, else of two columns by the one name, else by place."""
+    nodes, edges = _named(columns, NODE_COLUMNS), _named(columns, EDGE_COLUMNS)
+    if nodes and edges:
+        return nodes[0], edges[0]
+    if len(columns) != 2:
+        raise ValueError(
+            "a frame must have columns 'node' and 'hyperedge', or exactly two columns (node, hyperedge); "
+            f"got {columns}"
+        )
+    first, second = columns
+    return (second, first) if nodes == [second] or edges == [first] else (first, second)
+
+
+def _named(columns: list[Any], names: tuple[str, ...]) -> list[Any]:
+    """The columns with one of ``names``, in the order of ``names``."""
+    return [c for name in names for c in columns if str(c).lower() == name]
 
 
 def _codes(values: list[Hashable]) -> tuple[np.ndarray, tuple[Hashable, ...] | None]:

@@ -33,6 +33,14 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
     return [v.item() if isinstance(v, (np.generic, Tensor)) and v.ndim == 0 else v for v in y]
 
 
+def has_names(y: Any) -> bool:
+    """Whether ``y`` is a pandas Series or frame with an index of its own, not the default 0 … n−1."""
+    index = getattr(y, "index", None)
+    if index is None or callable(index) or not hasattr(y, "items"):
+        return False
+    return type(index).__name__ != "RangeIndex" or (index.start, index.step) != (0, 1)
+
+
 def is_matrix(values: Sequence[Any]) -> bool:
     """Whether the rows are rows of a matrix."""
     return any(isinstance(v, (list, tuple, np.ndarray)) for v in values)

@@ -15,7 +15,8 @@ from ehnn.hypergraph import Hypergraph
 from .base import Estimator, Self
 from .features import Features
 from .inputs import as_hypergraph, node_numbers
-from .labels import as_list, is_matrix
+from .labels import as_list, has_names, is_matrix
+from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import Supervised, hold_out
 from .targets import Classes, MultiLabel, Numbers, Targets, targets_from
 
@@ -30,7 +31,8 @@ class NodeEstimator(Estimator):
             there are none, nodes keep what they were.
         hypergraph: where it is given, ``fit``, ``predict`` and ``score`` take *nodes* (numbers or names) in
             place of a hypergraph, one row each. So scikit-learn's helpers can split the nodes:
-            ``cross_val_score(NodeClassifier(hypergraph=h), np.arange(h.num_nodes), y)``.
+            ``cross_val_score(NodeClassifier(hypergraph=h), np.arange(h.num_nodes), y)``. `save` keeps it,
+            without its labels and the names of its hyperedges.
     """
 
     # Chosen on validation nodes: experiments/defaults.py --choose
@@ -52,7 +54,10 @@ class NodeEstimator(Estimator):
         Args:
             h: a hypergraph, in any form that `as_hypergraph` takes.
             y: a label per node, missing where unknown; or a mapping (or a pandas Series with an index of
-                its own) from some nodes to their labels. None: the labels of ``h``.
+                its own, that is, any but the default 0 … n−1) from some nodes to their labels. None: the
+                labels of ``h``. A label per node is in the order of the nodes: by number where they are
+                numbers from 0, else as in ``as_hypergraph(h).node_names``, where nodes of lists, mappings
+                and frames stand in the order in which they first appear. `predict` keeps the same order.
         """
         assert isinstance(self, NodeEstimator)
         plan = self._plan()
@@ -101,12 +106,8 @@ class NodeEstimator(Estimator):
         y = graph.y if y is None else y
         if y is None:
             raise ValueError("y is None and the hypergraph has no labels of its own")
-        if (
-            hasattr(y, "index")
-            and hasattr(y, "items")
-            and type(y.index).__name__ not in ("RangeIndex", "method")
-        ):
-            y = dict(zip(y.index.tolist(), as_list(y), strict=True))  # a pandas Series with names
+        if has_names(y):
+            y = dict(zip(y.index.tolist(), as_list(y), strict=True))
         if isinstance(y, Mapping):
             return graph, node_numbers(graph, y, "y has a label for"), as_list(list(y.values()))
         values = as_list(y)
@@ -162,16 +163,21 @@ class NodeEstimator(Estimator):
 
     def _about(self) -> dict[str, Any]:
         kept = {"targets": self.targets_.about(), "features": self.features_.about()}
-        return kept | {"residual": self.residual_}
+        stored = None if self.hypergraph is None else hypergraph_about(as_hypergraph(self.hypergraph))
+        return kept | {"residual": self.residual_, "hypergraph": stored}
 
     def _tensors(self) -> dict[str, Tensor]:
-        return self.features_.tensors()
+        if self.hypergraph is None:
+            return self.features_.tensors()
+        return self.features_.tensors() | hypergraph_tensors(as_hypergraph(self.hypergraph))
 
     def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self.residual_ = bool(about.get("residual", False))  # not in older files
         self.targets_ = targets_from(about["targets"])
         self.features_ = Features.restore(about["features"], tensors)
         self.n_features_in_ = self.features_.channels
+        if about.get("hypergraph") is not None:  # not in older files
+            self.hypergraph = hypergraph_from(about["hypergraph"], tensors)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

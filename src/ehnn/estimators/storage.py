@@ -5,15 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
+from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.pairs import pairs_from_sorted
+from ehnn.io._support import shorten
 from ehnn.io.atomic import atomic_write
 
 NAME = "model.json"
 FORMAT, VERSION = "ehnn-estimator", 1
+_ROWS = ("x", "edge_x", "edge_weight", "incidence_weight")
+_BATCH = ("node_batch", "edge_batch")
 
 
 def write(path: str | os.PathLike[str], about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
@@ -94,3 +101,35 @@ def _weights_of(folder: Path) -> str | None:
         return _weights(_json(folder / NAME), folder)[0]
     except (ValueError, OSError):
         return None
+
+
+# ---------------------------------------------------------------------- a hypergraph
+
+
+def hypergraph_about(h: Hypergraph) -> dict[str, Any]:
+    """What goes to JSON of ``h``; labels and the names of hyperedges, which no model reads, are left out."""
+    names = None if h.node_names is None else [_plain_name(name) for name in h.node_names]
+    return {"nodes": h.num_nodes, "members": h.num_members, "node_names": names}
+
+
+def _plain_name(name: Hashable) -> str | int:
+    plain = name.item() if isinstance(name, np.generic) else name
+    if isinstance(plain, bool) or not isinstance(plain, (str, int)):
+        raise ValueError(f"node names must be text or integers to be saved, got {shorten(name)}")
+    return plain
+
+
+def hypergraph_tensors(h: Hypergraph) -> dict[str, Tensor]:
+    """What goes to the tensors of ``h``, beside `hypergraph_about`."""
+    kept = _ROWS if h.num_members == 1 else _ROWS + _BATCH
+    given = {"ptr": h.incidence.ptr, "index": h.incidence.index} | {name: getattr(h, name) for name in kept}
+    # Copies: safetensors refuses tensors that share memory.
+    return {f"hypergraph.{k}": v.clone() for k, v in given.items() if v is not None}
+
+
+def hypergraph_from(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Hypergraph:
+    """Inverse of `hypergraph_about` and `hypergraph_tensors`."""
+    pairs = pairs_from_sorted(tensors["hypergraph.ptr"], tensors["hypergraph.index"], int(about["nodes"]))
+    rows: dict[str, Any] = {name: tensors.get(f"hypergraph.{name}") for name in _ROWS + _BATCH}
+    members = int(about.get("members", 1))  # not in older files
+    return Hypergraph(pairs, **rows, node_names=about["node_names"], num_members=members)

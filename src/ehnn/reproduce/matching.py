@@ -62,6 +62,7 @@ def _reproduce(
     say: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     begun = time.monotonic()
+    say("making the data ready: images are read and features computed, which may take minutes")
     ready = prepare(benchmark, setup)
     prepared = time.monotonic()
     rows = _baseline_rows(benchmark, ready, setup)

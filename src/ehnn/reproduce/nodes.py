@@ -25,7 +25,7 @@ from .nodes_config import MODELS, find_model
 from .nodes_paper import DATASETS
 from .nodes_plot import plot
 from .nodes_runs import make_task, run, with_self_loops
-from .nodes_table import UNAVAILABLE, markdown, rank_rows, rows, summary
+from .nodes_table import EPOCHS, UNAVAILABLE, fuller, markdown, rank_rows, rows, summary
 
 __all__ = [
     "DATASETS", "EXPERIMENT", "MODELS", "main", "make_task", "markdown", "plot", "reproduce", "run",
@@ -47,7 +47,9 @@ def reproduce(
 ) -> list[str]:
     """Every model on every dataset; each row is in ``out/nodes.json`` and ``.csv`` as soon as it is there.
 
-    The table (``nodes.md``) and the figure (``nodes.png``, where matplotlib is installed) follow at the end.
+    A figure of fewer runs or fewer epochs than the one in its place is reported and not written, so that a
+    quick look leaves a published table as it is. The table (``nodes.md``) and the figure (``nodes.png``,
+    where matplotlib is installed) follow at the end, if there is anything new.
     What cannot be done (files that are not to be had, a model that runs out of memory or diverges) is
     reported and left out. Returns what went wrong, one line each. ``options`` go to `run`.
 
@@ -55,6 +57,7 @@ def reproduce(
         command: what the rows say they were made with; by default the command of their cell alone.
     """
     problems: list[str] = []
+    new = False
     _check_names(datasets, models)
     for dataset, model, h in _cells(datasets, models, data_dir, problems, report):
         try:
@@ -64,9 +67,15 @@ def reproduce(
             report(problems[-1])
             continue
         found = rows(outcome, command or cell_command(dataset, model, **options))
-        write_rows(EXPERIMENT, found, out)
         report(f"{model} on {dataset}: {summary(found)}")
-    _finish(Path(out), command or "ehnn reproduce nodes", report)
+        kept = fuller(found[0], options.get("epochs", EPOCHS), read_rows(EXPERIMENT, out))
+        if kept:
+            report(f"{model} on {dataset}: {out} keeps its figure of {kept}; another --out takes this one")
+            continue
+        write_rows(EXPERIMENT, found, out)
+        new = True
+    if new:
+        _finish(Path(out), command or "ehnn reproduce nodes", report)
     return problems
 
 
@@ -128,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--datasets", nargs="+", default=list(DATASETS), metavar="NAME")
     parser.add_argument("--models", nargs="+", default=list(MODELS), metavar="NAME")
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--epochs", type=int, default=500)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--data-dir", default=None, help="folder with the raw files; default $EHNN_DATA")
     parser.add_argument("--out", default="results", help="folder of nodes.json, .csv, .md and .png")

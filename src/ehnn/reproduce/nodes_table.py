@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from ehnn.results import provenance
+from ehnn.results import IDENTITY, provenance
 
 from .nodes_config import MODELS
 from .nodes_paper import DATASETS, NOT_PUBLISHED, PAPER
 from .nodes_runs import Outcome
 
+EPOCHS = 500
+"""Of each run in the paper."""
 UNAVAILABLE = "data not available here"
 
 
@@ -35,6 +38,26 @@ def rows(outcome: Outcome, command: str) -> list[dict[str, Any]]:
                 "paper": figure, **provenance(command),
             })  # fmt: skip
     return out
+
+
+def fuller(accuracy: Mapping[str, Any], epochs: int, table_rows: Iterable[Mapping[str, Any]]) -> str | None:
+    """The runs and epochs of the row in ``accuracy``'s place, if it has more of either; else None."""
+    for row in table_rows:
+        if all(row[key] == accuracy[key] for key in IDENTITY if key in accuracy):
+            own = epochs_of(row["command"])
+            if row["runs"] > accuracy["runs"] or own > epochs:
+                return f"{row['runs']} runs, {own} epochs"
+    return None
+
+
+def epochs_of(command: str) -> int:
+    """The epochs that a row's command asks for: where it says nothing, the paper's.
+
+    >>> epochs_of("ehnn reproduce nodes --epochs 3"), epochs_of("ehnn reproduce nodes")
+    (3, 500)
+    """
+    found = re.search(r"--epochs[ =](\d+)", command)
+    return int(found[1]) if found else EPOCHS
 
 
 def average_ranks(table: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -83,17 +106,22 @@ def accuracies(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, f
 
 
 def markdown(table_rows: Sequence[Mapping[str, Any]]) -> str:
-    """Ours ± standard deviation over runs, the paper's in brackets, as a Markdown table."""
+    """Ours ± standard deviation over runs, the paper's in brackets, as a Markdown table.
+
+    It has the datasets of the rows; once these are all that can be had, the paper's other ones as well.
+    """
     ours, cells = accuracies(table_rows), _cell_texts(table_rows)
     ranks = average_ranks(ours)
-    columns = [d for d in DATASETS if d in NOT_PUBLISHED or any(d in row for row in ours.values())]
-    columns += sorted({d for row in ours.values() for d in row} - set(columns))
+    there = {d for row in ours.values() for d in row}
+    full = there.issuperset(set(DATASETS) - set(NOT_PUBLISHED))
+    columns = [d for d in DATASETS if d in there or (full and d in NOT_PUBLISHED)]
+    columns += sorted(there - set(columns))
     lines = ["| | " + " | ".join((*columns, "average rank")) + " |", "|---" * (len(columns) + 2) + "|"]
     for model in ours:
         texts = [cells.get((model, dataset), "–") + _quoted(model, dataset) for dataset in columns]
         lines.append(f"| {model} | " + " | ".join(texts) + f" | {ranks[model]:.1f} |")
     lines += ["", "Mean ± standard deviation over runs; in brackets the paper's."]
-    absent = [d for d in columns if not any(d in row for row in ours.values())]
+    absent = [d for d in columns if d not in there]
     if absent:
         fill = f"`ehnn reproduce nodes --datasets {' '.join(absent)} --data-dir DIR`"
         lines += [f"{', '.join(absent)}: {UNAVAILABLE}; with the files in DIR, {fill} fills them."]

@@ -1,7 +1,8 @@
 """Search of hyperparameters for node classification with Optuna, on validation accuracy only.
 
 The study lives in an SQLite file: a search that was stopped goes on, and any number of processes may work on
-one study at the same time.
+one study at the same time. Points are comparable only with the same runs and epochs, so these are part of the
+study's name: one file may hold many studies.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import torch
 
 from ehnn.datasets import card, load
 from ehnn.hypergraph import Hypergraph
+from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import NotFiniteError, fit
 
 from .nodes_config import find_model, make_model, settings_of
@@ -44,7 +46,8 @@ BASELINE_GRID: Grid = {"width": (64, 128, 256, 512), "weight_decay": (0.0, 1e-5)
 """AllSet's grid, from which the paper's baseline figures come."""
 
 SAMPLERS = ("grid", "tpe")
-_PAUSE = 1.0
+_PAUSE = 0.5
+_TRIES = 20
 
 
 def grid_of(model: str) -> Grid:
@@ -99,9 +102,9 @@ def tune(
 ) -> Any:
     """The Optuna study, with ``trials`` finished trials (by default: as many as the grid has points).
 
-    Call it again with the same ``storage`` to go on, or in several processes at once to share the work. A
-    trial whose process died is failed after two minutes without a sign of life and queued again; one
-    that diverges or runs out of memory counts as pruned.
+    Call it again with the same ``storage``, ``runs`` and ``epochs`` to go on, or in several processes at once
+    to share the work. A trial whose process died is failed after two minutes without a sign of life and
+    queued again, like one that was interrupted; one that diverges or runs out of memory counts as pruned.
 
     Args:
         storage: the SQLite file.
@@ -112,7 +115,9 @@ def tune(
     optuna = _optuna()
     grid = grid_of(model) if grid is None else grid
     h = load(card(dataset).name, data_dir) if h is None else h
-    study = _study(optuna, f"{dataset}/{model}/{sampler}", Path(storage), _sampler(optuna, sampler, grid))
+    NodeClassification(h, [FIRST_SEED])  # without features or labels: an error before there is a study
+    name = f"{dataset}/{model}/{sampler}/{runs} runs/{epochs} epochs"
+    study = _study(optuna, name, Path(storage), _sampler(optuna, sampler, grid))
     goal = _points(grid) if trials is None else trials
 
     def objective(trial: Any) -> float:
@@ -122,6 +127,9 @@ def tune(
             return validation_accuracy(h, model, settings, runs=runs, epochs=epochs, device=device)
         except (NotFiniteError, torch.OutOfMemoryError) as error:
             raise optuna.TrialPruned(str(error)) from error
+        except KeyboardInterrupt:
+            _queue_again(study, study.trials[trial.number])
+            raise
 
     while (finished := _count(optuna, study, "COMPLETE", "PRUNED")) < goal:
         if finished + _count(optuna, study, "RUNNING") < goal:
@@ -155,8 +163,11 @@ def _fail_stale(optuna: Any, study: Any) -> None:
 
 
 def _queue_again(study: Any, trial: Any) -> None:
-    """The point of a trial whose process has died is tried again."""
-    study.enqueue_trial(trial.params)
+    """The point of a trial that did not end is tried again: a grid counts it as visited."""
+    from optuna.trial import TrialState, create_trial
+
+    attributes = {**trial.system_attrs, "fixed_params": trial.params}
+    study.add_trial(create_trial(state=TrialState.WAITING, system_attrs=attributes))
 
 
 def _optuna() -> Any:
@@ -164,7 +175,7 @@ def _optuna() -> Any:
         import optuna
     except ImportError as error:
         raise ImportError("the search needs Optuna: pip install 'ehnn[tune]'") from error
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # it warns of a failed trial with a traceback
     return optuna
 
 
@@ -181,12 +192,15 @@ def _study(optuna: Any, name: str, path: Path, sampler: Any) -> Any:
     """The study; opened again if another process is making the same file at this moment."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    for _ in range(20):
+    for left in reversed(range(_TRIES)):
         try:
             return _open_study(optuna, name, path, sampler)
-        except SQLAlchemyError:
-            time.sleep(0.5)
-    return _open_study(optuna, name, path, sampler)
+        except SQLAlchemyError as error:
+            reason = str(error).partition("\n")[0]
+            if not left or "not a database" in reason:
+                break
+            time.sleep(_PAUSE)
+    raise ValueError(f"storage must be an SQLite file that can be opened, got {path}: {reason}")
 
 
 def _open_study(optuna: Any, name: str, path: Path, sampler: Any) -> Any:
