@@ -41,6 +41,10 @@ def run(*arguments: str, code: int = 0) -> str:
         ("--models a --models b", "--models a --models b"),
         ("--setting=seen,x y --out d", "--setting seen --setting x --setting y --out d"),
         ("--datasets zoo", "--datasets zoo"),
+        (
+            "--feature-columns a,b c --member-columns=d,e",
+            "--feature-columns a,b --feature-columns c --member-columns d,e",
+        ),
         ("k-edge --seeds 2 --fresh", "k-edge --seeds 2 --fresh"),
         ("--out=a,b", "--out=a,b"),
         ("", ""),

@@ -38,7 +38,8 @@ HEADER = "person,club,team\n"
         (HEADER + "a,c,\nb,c,NA\n", "column 'team' has no label at all"),
         (
             HEADER + "a,c,red\na,d,blue\n",
-            "line 3: column 'team' says 'blue', but of the same one bad.csv, line 2",
+            "line 3: column 'team' says 'blue' of node 'a', but bad.csv, line 2 says 'red'; "
+            "for labels of sets: --task sets",
         ),
         (
             HEADER + "a,c,1.5\nb,c,2.5\nd,c,3.5\n",

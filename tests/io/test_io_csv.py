@@ -24,6 +24,33 @@ def test_csv_of_incidences(file):
     assert h.y.tolist() == [1, 0, 1]
 
 
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (("red", "", "NA", "blue"), [1, -1, -1, 0]),
+        (("3", "NaN", "", "0"), [3, -1, -1, 0]),
+        (("1.5", "null", "nan", "-1"), [1.5, float("nan"), float("nan"), -1.0]),
+    ],
+    ids=["classes", "whole-numbers", "numbers"],
+)
+def test_csv_with_missing_labels(file, tmp_path, cells, expected):
+    rows = "".join(f"n{i},e,{cell}\n" for i, cell in enumerate(cells))
+    h = eio.read_csv(file("node,edge,team\n" + rows), label="team")
+    assert np.array_equal(h.y.numpy(), expected, equal_nan=True)
+    assert h.y.is_floating_point() == isinstance(expected[0], float)
+    eio.write_csv(h, tmp_path / "again.csv")
+    assert np.array_equal(eio.read_csv(tmp_path / "again.csv").y.numpy(), expected, equal_nan=True)
+    nodes = file("node,team\n" + rows.replace(",e,", ","), "nodes.csv")
+    assert np.array_equal(
+        eio.read_csv(file("node,edge\nn0,e\n", "pairs.csv"), nodes=nodes, label="team").y, h.y, equal_nan=True
+    )
+
+
+def test_csv_loses_outer_white_space(file):
+    h = eio.read_csv(file("node, edge ,y\n a ,e,u\na, f, u\n\u00a0b,e ,v\n"))
+    assert (h.node_names, h.edge_names, h.y.tolist()) == (("a", "b"), ("e", "f"), [0, 1])
+
+
 def test_csv_of_numbers(file):
     path = file("edge,node\n1,2\n0,0\n1,1\n")
     assert eio.read_csv(path) == Hypergraph.from_edges([[0], [1, 2]])
@@ -65,6 +92,9 @@ def test_csv_tables(file):
         ("node,edge,x0\na,b,1\na,c,2\n", {}, "line 3: column 'x0' says '2' of 'a', which had '1' before"),
         ("node,edge,y\na,b,u\na,c,v\n", {}, "line 3: column 'y' says 'v' of 'a'"),
         ("node,edge,x0\na,b,1\nc,b,\n", {}, "no line gives 'c' a value in column 'x0'"),
+        ("node,edge,x0\na,b,1\nc,b,NA\n", {}, "line 3: column 'x0' must be a number, got 'NA'"),
+        ("node,edge,y\na,b,\nc,b,NA\n", {}, "column 'y' has no label at all"),
+        ("node,edge, node\na,b,c\n", {}, "'node' appears twice"),
         ('node,edge\n"a,b\n', {}, "line 2: unexpected end"),
         ('node,edge\n"a\n\n",b\nc\n', {}, "line 5: expected 2 cells"),
         (b"node,edge\n\xe9,b\n", {}, "line 2: byte 0xe9"),
@@ -88,10 +118,14 @@ def in_default_dtype(h, **changes):
 @FILES
 @given(hypergraphs(names=TEXT), st.booleans(), st.booleans(), st.sampled_from(",;\t"))
 def test_csv_round_trip(tmp_path, h, node_table, edge_table, delimiter):
+    trimmed = {
+        k: getattr(h, k) and [name.strip() for name in getattr(h, k)] for k in ("node_names", "edge_names")
+    }
+    assume(all("" not in v and len(set(v)) == len(v) for v in trimmed.values() if v))
     tables = {"nodes": tmp_path / "nodes.csv"} if node_table else {}
     tables |= {"edges": tmp_path / "edges.csv"} if edge_table else {}
     eio.write_csv(h, tmp_path / "pairs.csv", **tables, delimiter=delimiter)
-    named = {"node_names": h.node_names or None, "edge_names": h.edge_names or None}
+    named = {key: tuple(names) if names else None for key, names in trimmed.items()}
     back = eio.read_csv(tmp_path / "pairs.csv", **tables, delimiter=delimiter)
     # Text that spells exactly the numbers of the rows is taken for them.
     assume(not any(set(v) == set(map(str, range(len(v)))) for v in named.values() if v))
@@ -106,7 +140,7 @@ def test_csv_everything_survives(full, tmp_path):
 
 
 def test_csv_refuses_names_it_cannot_tell_apart(tmp_path):
-    for names in (["", "a"], [1, "1"]):
+    for names in (["", "a"], [1, "1"], [" ", "a"], ["a", "a "]):
         with pytest.raises(ValueError, match="distinct as text, and not blank"):
             eio.write_csv(Hypergraph.from_edges([[0, 1]], node_names=names), tmp_path / "a.csv")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,21 +12,22 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
-from ehnn.io._csv_table import Table, numbers
-from ehnn.io._names import factorize
+from ehnn.io._csv_table import MISSING, Table, numbers
+from ehnn.io._names import NODE_COLUMNS, factorize
 from ehnn.io._support import shorten, suggest
 
-from .layouts import NODE, open_table
+from .layouts import open_table
 from .sheets import Columns, Sheet
 
-MISSING = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"))
 MAX_CATEGORIES = 64
+_NOT_COMMA = (";", "\t")
 
 
-def values_of(columns: Columns, name: str, count: int) -> tuple[list[str | None], np.ndarray]:
+def values_of(columns: Columns, name: str, count: int, hint: str = "") -> tuple[list[str | None], np.ndarray]:
     """``[count]`` the cell of each owner (None: missing), and the row that has it (-1).
 
-    An owner may have many rows; wherever they have a value it must be the same.
+    An owner may have many rows; wherever they have a value it must be the same. ``hint`` tells the user
+    what else may be meant where it is not.
     """
     table, owner = columns.table, columns.owner
     cells = table.column(name)
@@ -39,9 +40,10 @@ def values_of(columns: Columns, name: str, count: int) -> tuple[list[str | None]
     if differ.any():
         row = int(rows[np.argmax(differ)])
         before = int(first[owner[row]])
+        whose = f"{columns.what} {shorten(columns.names[owner[row]])}"
         raise ValueError(
-            f"{table.place(row)}: column {name!r} says {shorten(cells[row])}, but of the same one "
-            f"{table.place(before)} says {shorten(cells[before])}"
+            f"{table.place(row)}: column {name!r} says {shorten(cells[row])} of {whose}, but "
+            f"{table.place(before)} says {shorten(cells[before])}{hint}"
         )
     return [cells[row] if row >= 0 else None for row in first.tolist()], first
 
@@ -53,7 +55,8 @@ def with_node_table(sheet: Sheet, path: Path, id_column: str | None) -> tuple[Sh
     """
     table = open_table(path, None)
     key = id_column or next(
-        (c for c in table.columns if c == sheet.layout.node or c.lower() in ("id", "name", *NODE)), None
+        (c for c in table.columns if c == sheet.layout.node or c.lower() in ("id", "name", *NODE_COLUMNS)),
+        None,
     )
     if key is None:
         raise ValueError(
@@ -68,7 +71,7 @@ def with_node_table(sheet: Sheet, path: Path, id_column: str | None) -> tuple[Sh
     remarks = []
     if len(new):
         row = int(new[0])
-        text = f"{shorten(ids[row])} ({table.place(row)}){suggest(ids[row], known[:10_000])}"
+        text = f"{shorten(ids[row])} ({table.place(row)}){_alike(ids[row], known[:10_000])}"
         if len(new) == len(ids):
             raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}")
         count = len(names) - len(known)
@@ -76,7 +79,13 @@ def with_node_table(sheet: Sheet, path: Path, id_column: str | None) -> tuple[Sh
     h = Hypergraph.from_incidence(
         sheet.h.index, len(names), sheet.h.num_edges, node_names=tuple(names), edge_names=sheet.h.edge_names
     )
-    return replace(sheet, h=h, nodes=Columns(table, owner), id_column=key), remarks
+    return replace(sheet, h=h, nodes=Columns(table, owner, "node", names), id_column=key), remarks
+
+
+def _alike(name: str, known: Sequence[Hashable]) -> str:
+    """A hint at a name that may be meant: other digits make another name, they are no slip."""
+    digits = "".join(filter(str.isdigit, name))
+    return suggest(name, (k for k in known if "".join(filter(str.isdigit, str(k))) == digits))
 
 
 # ---------------------------------------------------------------------- features
@@ -91,16 +100,10 @@ class Number:
 
     def encode(self, values: list[str | None], first: np.ndarray, table: Table) -> np.ndarray:
         there = [v for v in values if v is not None]
-        try:
-            found = numbers(there, float)
-        except ValueError:
-            found = np.array([as_number(v) for v in there], dtype=np.float64)
+        found = as_numbers(there, table)
         if not np.isfinite(found).all():
             wrong = there[int(np.argmin(np.isfinite(found)))]
-            row = int(first[values.index(wrong)])
-            raise ValueError(
-                f"{table.place(row)}: column {self.column!r} must be a number, got {shorten(wrong)}"
-            )
+            raise not_finite(table, int(first[values.index(wrong)]), self.column, wrong)
         array = np.full((len(values), 1), self.mean)
         array[[v is not None for v in values], 0] = found
         return array
@@ -129,18 +132,20 @@ def learn_feature(columns: Columns, name: str, count: int) -> Feature | str:
     values, first = values_of(columns, name, count)
     there = [v for v in values if v is not None]
     distinct = sorted(set(there))
-    parsed = np.array([as_number(v) for v in distinct], dtype=np.float64)
+    parsed = as_numbers(distinct, columns.table)
     good = np.isfinite(parsed)
     if not there:
         return f"column {name!r} is blank"
     if good.all():
-        return Number(name, float(np.mean([as_number(v) for v in there])))
+        return Number(name, float(np.mean(as_numbers(there, columns.table))))
+    wrong = distinct[int(np.argmin(good))]
+    row = int(first[values.index(wrong)])
+    if good.any() and not np.isnan(parsed).any():
+        raise not_finite(columns.table, row, name, wrong)
     if good.sum() > len(good) / 2 and len(good) > 4:
-        wrong = distinct[int(np.argmin(good))]
-        place = columns.table.place(int(first[values.index(wrong)]))
         raise ValueError(
-            f"{place}: column {name!r} holds numbers elsewhere, got {shorten(wrong)}; leave the cell blank, "
-            "or leave the column out with --feature-columns"
+            f"{columns.table.place(row)}: column {name!r} holds numbers elsewhere, got {shorten(wrong)}; "
+            "leave the cell blank, or leave the column out with --feature-columns"
         )
     if len(distinct) > MAX_CATEGORIES:
         return f"column {name!r} has {len(distinct)} different texts, more than {MAX_CATEGORIES}"
@@ -158,12 +163,46 @@ def new_texts(feature: Feature, columns: Columns) -> str | None:
     return f"{what} has {len(new)} texts that were not there in training, {shorten(min(new))} for one"
 
 
-def as_number(text: str) -> float:
-    """The number that a cell says; NaN where it says none."""
+def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
+    """A remark where most of the texts that are read as classes are different ones."""
+    if isinstance(feature, Number):
+        return None
+    there = sum(v is not None for v in values_of(columns, feature.column, count)[0])
+    if len(feature.values) <= there / 2:
+        return None
+    classes = f"is read as {len(feature.values)} classes, of {there} texts"
+    return f"{columns.table.path}: column {feature.column!r} {classes}"
+
+
+def as_numbers(texts: Sequence[str], table: Table) -> np.ndarray:
+    """The numbers that cells of a column say, NaN where they say none.
+
+    Where commas do not separate the cells, ``4,3`` is a number, if all cells are numbers that way.
+    """
+    found = _as_floats(texts)
+    if np.isnan(found).any() and table.delimiter in _NOT_COMMA and not any("." in text for text in texts):
+        pointed = _as_floats([text.replace(",", ".") for text in texts])
+        return found if np.isnan(pointed).any() else pointed
+    return found
+
+
+def _as_floats(texts: Sequence[str]) -> np.ndarray:
+    try:
+        return numbers(texts, float)
+    except ValueError:
+        return np.array([_as_float(text) for text in texts], dtype=np.float64)
+
+
+def _as_float(text: str) -> float:
     try:
         return float(numbers([text], float)[0])
     except ValueError:
         return float("nan")
+
+
+def not_finite(table: Table, row: int, column: str, text: str) -> ValueError:
+    """Names the cell that should be a number."""
+    return ValueError(f"{table.place(row)}: column {column!r} must be a finite number, got {shorten(text)}")
 
 
 def encode(features: Sequence[Feature], columns: Columns | None, count: int) -> Tensor:

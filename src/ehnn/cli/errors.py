@@ -20,12 +20,13 @@ def fail(message: str, code: int = USAGE) -> NoReturn:
 
 
 def choose(what: str, given: str, known: Iterable[str]) -> str:
-    """``given`` if it is known; else fail with the known ones and the closest."""
+    """``given`` if it is known; else fail with the known ones, and those that begin so or the closest."""
     known = list(known)
     if given in known:
         return given
-    close = difflib.get_close_matches(given.lower(), known, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    begin = [name for name in known if given and name.startswith(given.lower())]
+    close = begin or difflib.get_close_matches(given.lower(), known, n=1)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     fail(f"unknown {what} {given!r}.{hint} Known: {', '.join(known)}")
 
 

@@ -44,7 +44,8 @@ class Request:
 
     @property
     def resume(self) -> str:
-        return f"Run the same command to go on; what is done is kept in {self.runs_dir} and {self.out}."
+        kept = f"{self.runs_dir} and {self.out}"
+        return f"Run the same command to go on; what is done, if anything is, is kept in {kept}."
 
 
 _LEGEND = "Test accuracy in %, mean ± std; epoch chosen on validation, or best on test like the paper's."

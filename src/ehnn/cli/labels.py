@@ -8,29 +8,35 @@ import numpy as np
 
 from ehnn.io._support import shorten
 
-from .columns import as_number, values_of
+from .columns import as_numbers, not_finite, values_of
 from .sheets import Columns
 
 
-def read_labels(columns: Columns, name: str, count: int, numeric: bool) -> list[Any]:
+def read_labels(columns: Columns, name: str, count: int, numeric: bool, hint: str = "") -> list[Any]:
     """``[count]`` a class (text, or a whole number where all are) or a number each; None: no label.
+
+    ``hint`` is that of `values_of`.
 
     Raises:
         ValueError: names the file and what is wrong with the column.
     """
-    values, first = values_of(columns, name, count)
+    values, first = values_of(columns, name, count, hint)
     place = columns.table.path
     distinct = sorted({v for v in values if v is not None})
     if not distinct:
         raise ValueError(f"{place}: column {name!r} has no label at all")
-    parsed = dict(zip(distinct, map(as_number, distinct), strict=True))
-    good = np.isfinite(list(parsed.values()))
+    parsed = as_numbers(distinct, columns.table)
+    good = np.isfinite(parsed)
     if numeric:
         if not good.all():
             wrong = distinct[int(np.argmin(good))]
-            line = columns.table.place(int(first[values.index(wrong)]))
-            raise ValueError(f"{line}: column {name!r} must be a number, got {shorten(wrong)}")
-        return [None if v is None else parsed[v] for v in values]
+            raise not_finite(columns.table, int(first[values.index(wrong)]), name, wrong)
+        if len(set(parsed.tolist())) == 1:
+            raise ValueError(
+                f"{place}: column {name!r} has only one number, {parsed[0]:g}; there is nothing to tell apart"
+            )
+        number = dict(zip(distinct, parsed.tolist(), strict=True))
+        return [None if v is None else number[v] for v in values]
     _check_classes(distinct, good, sum(v is not None for v in values), f"{place}: column {name!r}")
     if all(v.isdecimal() and str(int(v)) == v for v in distinct):
         return [None if v is None else int(v) for v in values]

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ehnn.io._csv_table import Table, check_delimiter, read_table
+from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io._support import shorten
 
 KINDS = ("pairs", "sets", "lines", "hif")
-NODE = ("node", "node_id", "vertex", "member")
-EDGE = ("edge", "edge_id", "hyperedge", "hyperedge_id", "set", "set_id", "group", "group_id")
 MEMBERS = ("members", "nodes", "items")
 _ENDS = {".json": "hif", ".hif": "hif", ".txt": "lines", ".edges": "lines", ".dat": "lines"}
 _HINT = "; if each line is a set and there is no header: --layout lines"
@@ -58,20 +57,20 @@ class Layout:
         """
         kind, node, members = self.kind, self.node, self.members
         if kind == "auto":
-            paired = node or (_known(table, NODE) and (self.edge or _known(table, EDGE)))
+            paired = node or (_known(table, NODE_COLUMNS) and (self.edge or _known(table, EDGE_COLUMNS)))
             kind = "sets" if members or (not paired and _known(table, MEMBERS)) else "pairs"
         if kind == "sets":
             members = members or _wanted(table, MEMBERS)
             for name in members:
                 table.column(name)
-            edge = self.edge or _known(table, ("id", *EDGE))
+            edge = self.edge or _known(table, ("id", *EDGE_COLUMNS))
             if loose and edge not in table.columns:
                 edge = None
             if edge is not None:
                 table.column(edge)
             return replace(self, kind=kind, members=members, edge=edge)
-        node = node or _known(table, NODE)
-        edge = self.edge or _known(table, EDGE)
+        node = node or _known(table, NODE_COLUMNS)
+        edge = self.edge or _known(table, EDGE_COLUMNS)
         if node is None or edge is None:
             raise ValueError(_which(table, node, edge))
         table.column(node), table.column(edge)
@@ -79,7 +78,7 @@ class Layout:
 
 
 def open_table(path: Path, delimiter: str | None) -> Table:
-    """The columns of a CSV file, cells without outer white space; the delimiter is found in the header."""
+    """The columns of a CSV file that has rows; the delimiter is found in the header."""
     delimiter = delimiter or sniff(path)
     check_delimiter(delimiter)
     try:
@@ -87,14 +86,9 @@ def open_table(path: Path, delimiter: str | None) -> Table:
     except ValueError as error:
         hint = _HINT if "cells, got" in str(error) else ""
         raise ValueError(f"{error}{hint}") from error
-    columns = {name.strip(): list(map(str.strip, cells)) for name, cells in table.columns.items()}
-    if len(columns) != len(table.columns):
-        raise ValueError(
-            f"{path}, line 1: two columns have the same name: {shorten(list(table.columns), 300)}"
-        )
     if not table.size:
         raise ValueError(f"{path} has a header line and no rows")
-    return Table(table.path, delimiter, columns, table.size)
+    return table
 
 
 def sniff(path: Path, choices: Iterable[str] = (",", ";", "\t")) -> str:

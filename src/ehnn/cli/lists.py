@@ -1,10 +1,14 @@
-"""Lists on the command line: ``--models a b``, ``--models a,b`` and ``--models a --models b`` are one."""
+"""Lists on the command line: ``--models a b``, ``--models a,b`` and ``--models a --models b`` are one.
+
+Names of columns may hold commas: they are given apart.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-LIST_OPTIONS = ("--models", "--setting", "--datasets", "--feature-columns", "--member-columns")
+COLUMN_OPTIONS = ("--feature-columns", "--member-columns")
+LIST_OPTIONS = ("--models", "--setting", "--datasets", *COLUMN_OPTIONS)
 
 
 def expand_lists(arguments: Sequence[str]) -> list[str]:
@@ -28,4 +32,5 @@ def expand_lists(arguments: Sequence[str]) -> list[str]:
 
 
 def _each(flag: str, values: str) -> list[str]:
-    return [part for value in values.split(",") if value for part in (flag, value)]
+    parts = [values] if flag in COLUMN_OPTIONS else values.split(",")
+    return [part for value in parts if value for part in (flag, value)]

@@ -6,7 +6,7 @@ import ast
 import csv
 import io
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -28,10 +28,15 @@ _SEPARATORS = ("\t", ";", "|", ",")
 
 @dataclass
 class Columns:
-    """A table whose rows are about nodes, or about sets; ``owner`` (``[rows]``) says which, -1: none."""
+    """A table whose rows are about nodes, or about sets; ``owner`` (``[rows]``) says which, -1: none.
+
+    ``what`` they are ("node", "set") and their ``names`` are for messages.
+    """
 
     table: Table
     owner: np.ndarray
+    what: str
+    names: Sequence[Hashable]
 
 
 @dataclass
@@ -79,19 +84,20 @@ def _pairs(path: Path, layout: Layout, table: Table) -> Sheet:
         node_names=tuple(node.names), edge_names=tuple(edge.names),
     )  # fmt: skip
     first = _first(edge.owner, len(edge.names))
-    sides = Columns(table, node.owner), Columns(table, edge.owner)
+    sides = Columns(table, node.owner, "node", node.names), Columns(table, edge.owner, "set", edge.names)
     return Sheet(path, layout, h, *sides, lambda e: table.place(int(first[e])))
 
 
 def _sets(path: Path, layout: Layout, table: Table) -> Sheet:
     columns = [table.column(name) for name in layout.members]
     if len(columns) == 1:
-        lists = _split(columns[0], layout.separator, table)
+        lists, separator = _split(columns[0], layout.separator, table)
+        layout = replace(layout, separator=separator)
     else:
         lists = list(map(list, zip(*columns, strict=True)))
     names = _set_names(table, layout.edge)
     h = _from_lists(lists).replace(edge_names=names)
-    return Sheet(path, layout, h, None, Columns(table, np.arange(table.size)), table.place)
+    return Sheet(path, layout, h, None, Columns(table, np.arange(table.size), "set", names), table.place)
 
 
 def _from_lists(lists: Sequence[Sequence[str]]) -> Hypergraph:
@@ -116,17 +122,21 @@ def _set_names(table: Table, column: str | None) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _split(cells: list[str], separator: str | None, table: Table) -> list[list[str]]:
-    """The lists in a column: ``a;b;c``, or ``["a", "b"]`` as JSON and Python write them."""
+def _split(cells: list[str], separator: str | None, table: Table) -> tuple[list[list[str]], str | None]:
+    """The lists in a column, ``a;b;c`` or ``["a", "b"]`` as JSON and Python write them; what is between."""
     if separator is None and all(cell[:1] + cell[-1:] in ("[]", "{}", "()", "") for cell in cells):
-        return [_literal(cell, row, table) for row, cell in enumerate(cells)]
+        return [_literal(cell, row, table) for row, cell in enumerate(cells)], None
     separator = separator or _separator(cells)
-    return [cell.split(separator) for cell in cells]
+    if separator is None and any(len(cell.split()) > 1 for cell in cells):
+        separator = " "
+    return [cell.split(None if separator == " " else separator) for cell in cells], separator
 
 
 def _separator(texts: Sequence[str]) -> str | None:
-    """The first separator that is in a fifth of the texts; None is any white space."""
-    return next((s for s in _SEPARATORS if sum(s in text for text in texts) * 5 >= len(texts)), None)
+    """The first separator in a fifth of the texts that may be of several members; None is any white space."""
+    several = [text for text in texts if len(text.split()) > 1 or any(s in text for s in _SEPARATORS)]
+    often = (s for s in _SEPARATORS if sum(s in text for text in several) * 5 >= len(several) > 0)
+    return next(often, None)
 
 
 def _literal(cell: str, row: int, table: Table) -> list[str]:
@@ -185,7 +195,8 @@ def _attributes(path: Path, data: dict[str, Any], what: str, names: Sequence[str
     attributes = [record.get("attrs") or {} for record in records]
     keys = dict.fromkeys(chain.from_iterable(attributes))
     columns = {key: ["" if a.get(key) is None else str(a[key]).strip() for a in attributes] for key in keys}
-    return Columns(Attributes(str(path), ",", columns, len(records)), owner)
+    table = Attributes(str(path), ",", columns, len(records))
+    return Columns(table, owner, "set" if what == "edge" else what, names)
 
 
 def _first(owner: np.ndarray, count: int) -> np.ndarray:

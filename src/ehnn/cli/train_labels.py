@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+import typer
 from torch import Tensor
 
 from ehnn.estimators import NodeClassifier, NodeRegressor
@@ -17,6 +18,7 @@ from ehnn.estimators.targets import Classes, Numbers
 from ehnn.io.atomic import atomic_write
 from ehnn.report import accuracy_by_order, attention_by_order, data_record, hypergraph_record, score_record
 
+from .columns import many_classes
 from .labels import read_labels
 from .recipe import Recipe
 from .run_folder import PREDICTED
@@ -42,7 +44,12 @@ class LabelRun:
             raise ValueError(f"{sheet.path} says nothing about {recipe.task}: give --nodes")
         self.request, self.recipe, self.sheet = request, recipe, sheet
         self.graph, _ = recipe.graph(sheet)
-        self.values = read_labels(columns, recipe.label, self.graph.num_nodes, request.regression)
+        count = self.graph.num_nodes
+        shared = recipe.task == "nodes" and sheet.edges is not None and sheet.edges.table is columns.table
+        hint = "; for labels of sets: --task sets" if shared else ""
+        self.values = read_labels(columns, recipe.label, count, request.regression, hint)
+        for remark in filter(None, (many_classes(f, columns, count) for f in recipe.features)):
+            typer.echo(f"Note: {remark}", err=True)
         targets = (Numbers if request.regression else Classes).learn(self.values)
         self.rest, self.test = hold_out(targets, targets.encode(self.values), request.test, request.seed)
 
@@ -129,17 +136,22 @@ def _classes(
 def _numbers(values: list[Any], predicted: np.ndarray, train: np.ndarray, test: np.ndarray) -> dict[str, Any]:
     true = np.array([np.nan if v is None else v for v in values])
     error, spread = true[test] - predicted[test], true[test] - true[test].mean()
+    differ = np.ptp(true[test]) > 0
     scores = {
-        "r2": float(1 - (error**2).sum() / max((spread**2).sum(), 1e-300)),
+        "r2": float(1 - (error**2).sum() / (spread**2).sum()) if differ else None,
         "mean_absolute_error": float(np.abs(error).mean()),
         "mean_absolute_error_of_the_mean": float(np.abs(true[test] - true[train].mean()).mean()),
     }
     lines = {
-        "test R²": f"{scores['r2']:.4f} of {int(test.sum())}",
+        "test R²": _r2(scores["r2"], int(test.sum())),
         "mean absolute error": f"{scores['mean_absolute_error']:.4g}",
         "always the mean": f"{scores['mean_absolute_error_of_the_mean']:.4g}",
     }
     return {"test": scores, "summary": lines}
+
+
+def _r2(value: float | None, count: int) -> str:
+    return f"none, its labels ({count}) are all one number" if value is None else f"{value:.4f} of {count}"
 
 
 def _tally(order: Tensor, right: Tensor, test: Tensor) -> dict[int, list[int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 import sys
 import time
@@ -59,6 +60,11 @@ class Request:
             )
         if self.task == "sets" and self.files.nodes is not None:
             raise ValueError("--task sets reads labels and features from --data: leave out --nodes")
+        for name in ("lr", "weight_decay"):
+            value = self.settings[name]
+            if not (math.isfinite(value) and value >= 0):
+                option = name.replace("_", "-")
+                raise ValueError(f"--{option} must be a finite number and not below 0, got {value}")
         if self.label is None and self.task != "hyperedges":
             raise ValueError(
                 "--label-column must say what to predict; to learn which nodes form a set: --task hyperedges"

@@ -12,16 +12,13 @@ from torch import Tensor
 
 from ehnn import io
 from ehnn.hypergraph import Hypergraph
+from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io._support import shorten, suggest
 
 _HOW = (
     "a Hypergraph, a list of hyperedges, a mapping of named hyperedges, an incidence matrix, a pandas frame "
     "of (node, hyperedge) rows, or an object of PyG, XGI, HyperNetX or NetworkX"
 )
-NODE_COLUMNS = ("node", "node_id", "vertex", "member")
-"""Names, in any case, of a table's column of nodes; the first that is there is taken."""
-EDGE_COLUMNS = ("edge", "edge_id", "hyperedge", "hyperedge_id", "set", "set_id", "group", "group_id")
-"""The same for hyperedges."""
 
 
 def as_hypergraph(data: Any) -> Hypergraph:

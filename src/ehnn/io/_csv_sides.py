@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ._columns import classes
-from ._csv_table import NotNumbersError, Table, given, one_per_owner, parse, read_table, select
+from ._csv_table import MISSING, NotNumbersError, Table, given, one_per_owner, parse, read_table, select
 from ._names import factorize
 from ._support import check_bound, shorten
 
@@ -56,10 +56,10 @@ class Side:
             return cls(names, owner, table, owner)
         return cls(names, owner, own_table, _spread(own_mask, factorize(own_values, listed)[0]))
 
-    def numbers(self, column: str, kind: type = float) -> np.ndarray:
-        """``[names]`` int64 or float64 from a column."""
-        rows = self._rows(column)
-        values = parse(self.table, column, rows, kind)
+    def numbers(self, column: str) -> np.ndarray:
+        """``[names]`` float64 from a column."""
+        rows = np.flatnonzero((self.table_owner >= 0) & given(self.table.column(column)))
+        values = parse(self.table, column, rows, float)
         return one_per_owner(self.table, column, values, rows, self.table_owner, self.names)
 
     def features(self, columns: Sequence[str] | None, prefix: str) -> Tensor | None:
@@ -77,22 +77,25 @@ class Side:
         return parts[0] if isinstance(columns, str) else torch.stack(parts, 1)
 
     def _label(self, column: str) -> Tensor:
-        """Whole numbers, else numbers, else classes."""
-        try:
-            return torch.from_numpy(self.numbers(column, int))
-        except NotNumbersError:
-            pass
-        try:
-            return as_floats(self.numbers(column, float))
-        except NotNumbersError:
-            pass
-        rows = self._rows(column)
+        """Whole numbers, else numbers, else classes; −1, or NaN among numbers, where there is none."""
         cells = self.table.column(column)
-        values = classes([cells[row] for row in rows.tolist()]).numpy()
-        return torch.from_numpy(one_per_owner(self.table, column, values, rows, self.table_owner, self.names))
+        there = np.fromiter((cell not in MISSING for cell in cells), bool, len(cells))
+        rows = np.flatnonzero((self.table_owner >= 0) & there)
+        if self.names and not rows.size:
+            raise ValueError(f"{self.table.path}: column {column!r} has no label at all")
+        values = self._parsed(column, rows)
+        missing = -1 if values.dtype.kind == "i" else np.nan
+        found = one_per_owner(self.table, column, values, rows, self.table_owner, self.names, missing)
+        return torch.from_numpy(found) if values.dtype.kind == "i" else as_floats(found)
 
-    def _rows(self, column: str) -> np.ndarray:
-        return np.flatnonzero((self.table_owner >= 0) & given(self.table.column(column)))
+    def _parsed(self, column: str, rows: np.ndarray) -> np.ndarray:
+        for kind in (int, float):
+            try:
+                return parse(self.table, column, rows, kind)
+            except NotNumbersError:
+                pass
+        cells = self.table.column(column)
+        return classes([cells[row] for row in rows.tolist()]).numpy()
 
 
 def as_floats(values: np.ndarray) -> Tensor:

@@ -15,6 +15,8 @@ import numpy as np
 
 from ._support import read_text, shorten, suggest
 
+MISSING = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"))
+"""What stands in a cell where a label is not known."""
 _CHUNK = 2_000  # rows turned into columns at a time: bounds the number of small lists alive
 
 
@@ -56,13 +58,17 @@ def _reader(text: str, delimiter: str) -> Any:
 
 
 def read_table(path: str | os.PathLike[str], delimiter: str) -> Table:
-    """The columns of a CSV file (UTF-8, byte-order mark allowed). Blank lines are skipped."""
+    """The columns of a CSV file (UTF-8, byte-order mark allowed). Blank lines are skipped.
+
+    Cells and names of columns lose outer white space.
+    """
     text = read_text(path)
     reader = _reader(text, delimiter)
     try:
         header = next((row for row in reader if row), None)
         if header is None:
             raise ValueError(f"{path} is empty: expected a header line with the names of the columns")
+        header = list(map(str.strip, header))
         if len(set(header)) != len(header):
             twice = Counter(header).most_common(1)[0][0]
             raise ValueError(f"{path}, line {reader.line_num}: the column {shorten(twice)} appears twice")
@@ -73,7 +79,8 @@ def read_table(path: str | os.PathLike[str], delimiter: str) -> Table:
         raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
     if columns is None:
         raise _ragged(path, delimiter, len(header))
-    return Table(str(path), delimiter, dict(zip(header, columns, strict=True)), len(columns[0]))
+    trimmed = (list(map(str.strip, cells)) for cells in columns)
+    return Table(str(path), delimiter, dict(zip(header, trimmed, strict=True)), len(columns[0]))
 
 
 def _plain_columns(text: str, delimiter: str, width: int) -> list[list[str]] | None:
@@ -151,15 +158,17 @@ def one_per_owner(
     rows: np.ndarray,
     owner: np.ndarray,
     names: Sequence[Hashable],
+    missing: float | None = None,
 ) -> np.ndarray:
     """``[owners]``: the value of each, given in at least one of its rows and the same in all of them.
 
-    ``values`` are the parsed cells of ``rows``, ``owner`` (``[table.size]``) the owner of every row.
+    ``values`` are the parsed cells of ``rows``, ``owner`` (``[table.size]``) the owner of every row;
+    ``missing`` is the value of an owner that has none (None: an error).
     """
     whose = owner[rows]
     first = np.full(len(names), -1)
     first[whose[::-1]] = np.arange(len(rows))[::-1]
-    if (first < 0).any():
+    if missing is None and (first < 0).any():
         name = names[int(np.argmax(first < 0))]
         raise ValueError(f"{table.path}: no line gives {shorten(name)} a value in column {column!r}")
     expected = values[first[whose]]
@@ -173,7 +182,10 @@ def one_per_owner(
             f"{table.place(int(rows[at]))}: column {column!r} says {now} of {shorten(names[whose[at]])}, "
             f"which had {before} before"
         )
-    return values[first]
+    found = values[first]
+    if missing is not None:
+        found[first < 0] = missing
+    return found
 
 
 def select(cells: Sequence[str], mask: np.ndarray) -> list[str]:

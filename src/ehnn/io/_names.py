@@ -11,6 +11,11 @@ from ehnn.hypergraph import Hypergraph
 
 from ._support import shorten
 
+NODE_COLUMNS = ("node", "node_id", "vertex", "member")
+"""Names, in any case, of a table's column of nodes; the first that is there is taken."""
+EDGE_COLUMNS = ("edge", "edge_id", "hyperedge", "hyperedge_id", "set", "set_id", "group", "group_id")
+"""The same for hyperedges."""
+
 
 def factorize(
     values: Sequence[Hashable], first: Iterable[Hashable] = ()

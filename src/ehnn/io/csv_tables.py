@@ -46,10 +46,11 @@ def read_csv(
     """A hypergraph from a CSV file with a header line and one (node, hyperedge) incidence per row.
 
     A row whose hyperedge is blank only declares its node, so isolated nodes can be listed; a row whose
-    node is blank declares its hyperedge. Feature, label and hyperedge weight columns need a value in
-    at least one row of each node (or hyperedge), and the same value wherever they have one. They may
-    also be in tables of their own (``nodes``, ``edges``), which then list all nodes or hyperedges and
-    fix their order. Numbers of features and weights get torch's default dtype.
+    node is blank declares its hyperedge. Feature and hyperedge weight columns need a value in at least
+    one row of each node (or hyperedge), and the same value wherever they have one; labels may be missing.
+    They may also be in tables of their own (``nodes``, ``edges``), which then list all nodes or hyperedges
+    and fix their order. Numbers of features and weights get torch's default dtype. Cells lose outer
+    white space.
 
     >>> h = read_csv("members.csv", node="person", edge="club")  # doctest: +SKIP
 
@@ -60,7 +61,8 @@ def read_csv(
             any, and an empty text or list means no column.
         node_features, edge_features: columns of ``x`` and ``edge_x``, in order.
         label: column of ``y`` (several: ``y`` has two dimensions). Whole numbers are kept; other numbers
-            are too; text becomes class numbers, in sorted order.
+            are too; text becomes class numbers, in sorted order. Blank, ``NA``, ``NaN``, ``null`` and the
+            like mean that there is none: −1, or NaN among numbers that are not whole.
         edge_weight: column of hyperedge weights.
         nodes, edges: CSV files with the columns of the nodes and of the hyperedges.
         names: what the cells of ``node`` and ``edge`` are. ``"text"``: names. ``"number"``: names that are
@@ -116,8 +118,8 @@ def write_csv(
     declare a node or a hyperedge. Isolated nodes and empty hyperedges are kept.
 
     CSV does not carry dtypes, types of names (read integers with ``names="number"``, and text that
-    spells 0 … n−1 with ``names="text"``) or features of width 0. A batch, names that are not distinct and
-    names that are blank are refused.
+    spells 0 … n−1 with ``names="text"``) or features of width 0; names lose outer white space. A batch,
+    names that are not distinct then and names that are blank are refused.
     """
     h = single(h, "write_csv")
     check_delimiter(delimiter)
@@ -151,7 +153,7 @@ def _one(given: str | None, usual: str, table: Table) -> str | None:
 
 
 def _cells(names: Sequence[Hashable] | None, count: int, what: str) -> list[str]:
-    cells = list(map(str, identifiers(names, count, what)))
+    cells = [str(name).strip() for name in identifiers(names, count, what)]
     if "" in cells or len(set(cells)) != count:
         raise ValueError(f"{what} names must be distinct as text, and not blank, to be written as CSV")
     return cells

@@ -1,0 +1,209 @@
+"""What is read in cells: lists, numbers, missing labels, columns with odd names; and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer")
+
+
+from ehnn.cli.columns import Category, Number, encode, learn_feature, with_node_table
+from ehnn.cli.experiments import Request
+from ehnn.cli.labels import read_labels
+from ehnn.cli.layouts import Layout
+from ehnn.cli.sheets import Sheet, read_sheet
+from ehnn.io import read_hif
+
+from .own_tables import COLUMNS, QUICK, SETS, members, nodes_table, run, write
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def sheet_of(text: str, layout: Layout = Layout(), name: str = "a.csv") -> Sheet:  # noqa: B008 (frozen)
+    Path(name).write_text(text, encoding="utf-8")
+    return read_sheet(Path(name), layout)
+
+
+# ---------------------------------------------------------------------- lists
+
+
+PLACES = ("new york{}paris", "paris", "london", "rome", "san marino", "berlin")
+
+
+def test_a_stray_comma_among_words_is_part_of_a_name() -> None:
+    lines = ["a b c", "b, c", *["c d", "a d"] * 5]
+    sheet = sheet_of("\n".join(lines), name="a.txt")
+    assert sheet.layout.separator is None
+    assert sheet.h.node_names == ("a", "b", "c", "b,", "d")
+
+
+def test_a_rate_that_is_no_number_is_refused() -> None:
+    write(Path("b.csv"), ["items", "kind"], [("a;b", "x"), ("b;c", "y")])
+    told = run("train", "--data", "b.csv", "--label-column", "kind", "--lr", "nan", code=2)
+    assert "--lr must be a finite number and not below 0, got nan" in told
+
+
+@pytest.mark.parametrize("separator", [";", "|", ",", "\t"])
+def test_a_separator_in_few_lists_is_no_part_of_a_name(separator: str) -> None:
+    rows = "".join(f'{i},"{place.format(separator)}"\n' for i, place in enumerate(PLACES))
+    sheet = sheet_of("basket,items\n" + rows)
+    assert sheet.h.node_names == ("new york", "paris", "london", "rome", "san marino", "berlin")
+    assert sheet.layout.separator == separator
+    lines = sheet_of("\n".join(PLACES).format(separator), name="a.txt")
+    assert lines.h.node_names == sheet.h.node_names
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected", "separator"),
+    [
+        (["a b", "b  c", "d"], [["a", "b"], ["b", "c"], ["d"]], " "),
+        (["a", "b"], [["a"], ["b"]], None),
+        (["['a', 'b']", "[]"], [["a", "b"], []], None),
+        (["a,b", "b,c", "a,c", "d,e", "a,d", "x;y,a"], None, ","),
+        (["Lee, jr|b", "a|c"], [["Lee, jr", "b"], ["a", "c"]], "|"),
+    ],
+    ids=["white-space", "none", "literals", "few-semicolons-in-names", "commas-in-names"],
+)
+def test_the_separator_that_was_found_is_kept(cells: list[str], expected: list | None, separator) -> None:
+    text = "items\n" + "".join(f'"{cell}"\n' for cell in cells)
+    sheet = sheet_of(text)
+    assert sheet.layout.separator == separator
+    names = sheet.h.node_names
+    if expected is not None:
+        assert [[names[v] for v in edge] for edge in sheet.h.edges()] == expected
+    assert read_sheet(Path("a.csv"), sheet.layout).h == sheet.h
+
+
+def test_predict_splits_lists_as_training_did(baskets: Path) -> None:
+    run("train", "--data", baskets, *SETS, "--label-column", "kind", "--out", "mine", *QUICK)
+    assert json.loads(Path("mine/inputs.json").read_text(encoding="utf-8"))["layout"]["separator"] == ";"
+    new = write(
+        Path("new.csv"),
+        ["basket", "items"],
+        list(zip("abcd", ("i1", "i1", "new item", "new item"), strict=True)),
+    )
+    assert "1 of the 2 members of new.csv were not there" in run("predict", "--model", "mine", "--data", new)
+
+
+# ---------------------------------------------------------------------- labels
+
+
+def test_convert_reads_missing_labels_and_trims_names() -> None:
+    Path("a.csv").write_text("node,edge,y\n a ,e,red\na,f,\nb,e,\nc ,f,blue\n", encoding="utf-8")
+    run("data", "convert", "a.csv", "a.json")
+    h = read_hif("a.json")
+    assert (h.node_names, h.y.tolist()) == (("a", "b", "c"), [1, -1, 0])
+
+
+def test_one_number_is_nothing_to_learn(pairs: Path) -> None:
+    rows = [(person, 4) for person in sorted({person for person, _, _ in members()})]
+    nodes = write(Path("nodes.csv"), ["id", "age"], rows)
+    command = (
+        "train", "--data", pairs, "--node-column", "person", "--edge-column", "club", "--nodes", nodes,
+        "--label-column", "age", "--regression", *QUICK,
+    )  # fmt: skip
+    said = run(*command, code=2)
+    assert "nodes.csv: column 'age' has only one number, 4; there is nothing to tell apart" in said
+    write(nodes, ["id", "age"], [(person, i) for i, (person, _) in enumerate(rows[:4])])
+    assert "test R²: none, its labels (1) are all one number" in run(*command, "--out", "mine")
+    assert json.loads(Path("mine/run.json").read_text(encoding="utf-8"))["test"]["r2"] is None
+    assert "Written" in run("report", "mine")
+
+
+def test_labels_of_sets_in_a_table_of_members() -> None:
+    Path("a.csv").write_text("node,set,kind\nx,s,a\ny,s,a\nx,t,b\n", encoding="utf-8")
+    said = run("train", "--data", "a.csv", "--label-column", "kind", code=2)
+    assert "a.csv, line 4: column 'kind' says 'b' of node 'x', but a.csv, line 2 says 'a'" in said
+    assert "for labels of sets: --task sets" in said
+    Path("b.csv").write_text("node,kind\nx,a\ny,b\nx,b\n", encoding="utf-8")
+    said = run("train", "--data", "a.csv", "--nodes", "b.csv", "--label-column", "kind", code=2)
+    assert "says 'b' of node 'x', but b.csv, line 2 says 'a'" in said
+    assert "--task sets" not in said
+
+
+# ---------------------------------------------------------------------- columns
+
+
+def feature_of(cells: list[str], delimiter: str = ";") -> tuple[Sheet, object]:
+    header = delimiter.join(("node", "edge", "size"))
+    rows = [delimiter.join((f"n{i}", "e", cell)) for i, cell in enumerate(cells)]
+    sheet = sheet_of("\n".join([header, *rows]))
+    return sheet, learn_feature(sheet.nodes, "size", len(cells))
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+def test_decimal_commas(delimiter: str) -> None:
+    sheet, found = feature_of(["4,3", "5", "", "-1,2e1"], delimiter)
+    mean = (4.3 + 5 - 12) / 3
+    assert isinstance(found, Number)
+    assert found.mean == pytest.approx(mean)
+    assert encode([found], sheet.nodes, 4)[:, 0].tolist() == pytest.approx([4.3, 5, mean, -12])
+    assert read_labels(sheet.nodes, "size", 4, True) == [4.3, 5.0, None, -12.0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "delimiter"),
+    [(["4,3", "old"], ";"), (["4,3", "1.500"], ";"), (["1,2,3", "4"], ";"), (['"4,3"', '"5,1"'], ",")],
+    ids=["a-text", "points-too", "two-commas", "commas-separate"],
+)
+def test_commas_that_are_not_decimal(cells: list[str], delimiter: str) -> None:
+    _, found = feature_of(cells, delimiter)
+    assert found == Category("size", tuple(sorted(cell.strip('"') for cell in cells)))
+
+
+def test_numbers_that_are_not_finite() -> None:
+    with pytest.raises(ValueError, match=r"a\.csv, line 4: column 'size' must be a finite number, got 'inf'"):
+        feature_of(["1", "2", "inf"])
+    sheet, _ = feature_of(["x", "-inf", "3"])
+    with pytest.raises(ValueError, match="line 3: column 'size' must be a finite number, got '-inf'"):
+        Number("size", 0.0).encode([None, "-inf", "3"], sheet.nodes.owner, sheet.nodes.table)
+
+
+def test_a_column_of_mostly_different_texts_is_told(pairs: Path) -> None:
+    said = run("train", "--data", pairs, *COLUMNS, "--nodes", nodes_table(), *QUICK)
+    people = len({person for person, _, _ in members()})
+    assert f"Note: nodes.csv: column 'remark' is read as {people} classes, of {people} texts" in said
+    assert "'town' is read as" not in said
+
+
+def test_columns_with_commas_in_their_names(pairs: Path) -> None:
+    people = sorted({(person, team) for person, _, team in members()})
+    rows = [(person, team, i, i) for i, (person, team) in enumerate(people)]
+    write(Path("nodes.csv"), ["id", "team", "price, EUR", "age"], rows)
+    command = ("train", "--data", pairs, *COLUMNS, "--nodes", "nodes.csv", *QUICK, "--out", "mine")
+    run(*command, "--feature-columns", "price, EUR")
+    features = json.loads(Path("mine/inputs.json").read_text(encoding="utf-8"))["features"]
+    assert [feature["column"] for feature in features] == ["price, EUR"]
+    assert "no column 'age,price'" in run(*command, "--fresh", "--feature-columns", "age,price", code=2)
+    write(Path("sets.csv"), ["first, one", "second"], [("a", "b"), ("b", "c")])
+    run("data", "convert", "sets.csv", "a.json", "--member-columns", "first, one", "second")
+    assert read_hif("a.json").edges() == [[0, 1], [1, 2]]
+
+
+# ---------------------------------------------------------------------- messages
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("p190", ""), ("P1", " (did you mean 'p1'?)"), ("p 1", " (did you mean 'p1'?)"), ("q", "")],
+)
+def test_other_digits_are_another_name(name: str, hint: str) -> None:
+    sheet = sheet_of("node,edge\np1,e\np2,e\np19,e\n")
+    nodes = write(Path("nodes.csv"), ["id"], [("p1",), ("p2",), (name,)])
+    _, remarks = with_node_table(sheet, nodes, None)
+    assert remarks == [
+        f"1 of the nodes of nodes.csv are in no set of a.csv, the first is {name!r} (nodes.csv, line 4){hint}"
+    ]
+
+
+def test_names_that_begin_so_are_suggested_first(pairs: Path) -> None:
+    said = run("train", "--data", pairs, *COLUMNS, "--model", "ehnn", code=2)
+    assert "unknown model 'ehnn'. Did you mean 'ehnn-transformer' or 'ehnn-mlp'?" in said
+
+
+def test_an_interrupt_promises_nothing_that_is_not_there() -> None:
+    asked = Request(None, None, None, None, "cpu", Path("o"), Path("r"), False)
+    assert asked.resume == "Run the same command to go on; what is done, if anything is, is kept in r and o."
