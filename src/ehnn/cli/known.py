@@ -11,8 +11,8 @@ from torch import Tensor
 from ehnn.hypergraph import Hypergraph
 from ehnn.io._names import factorize
 
-SHARE = 100
-"""New nodes are added a few at a time: one for so many that are known, or one."""
+SHARE, PASSES = 100, 1000
+"""New nodes are added a few at a time, one for so many that are known, but in no more than so many parts."""
 
 
 def beside(known: Hypergraph, new: Hypergraph) -> Iterator[tuple[Hypergraph, Tensor, Tensor]]:
@@ -33,8 +33,8 @@ def beside(known: Hypergraph, new: Hypergraph) -> Iterator[tuple[Hypergraph, Ten
     if same.any():
         old = np.flatnonzero(same)
         yield known, torch.from_numpy(nodes[old]), torch.from_numpy(old)
-    size = max(known.num_nodes // SHARE, 1)
     others = np.flatnonzero(~same)
+    size = max(known.num_nodes // SHARE, -(-len(others) // PASSES), 1)
     for start in range(0, len(others), size):
         chunk = others[start : start + size]
         place = np.full(new.num_nodes, -1)
