@@ -5,7 +5,7 @@ import math
 import pytest
 
 from ehnn import results
-from ehnn.results import KEYS, provenance, read_rows, write_rows
+from ehnn.results import KEYS, fuller, provenance, read_rows, write_rows
 
 
 def row(**changes):
@@ -32,6 +32,15 @@ def test_a_rerun_replaces_only_its_rows_and_keeps_their_places(tmp_path):
     write_rows("demo", [row(setting="b", mean=2.0), row(setting="d")], tmp_path)
     rows = read_rows("demo", tmp_path)
     assert [(r["setting"], r["mean"]) for r in rows] == [("a", 1.5), ("b", 2.0), ("c", 1.5), ("d", 1.5)]
+
+
+def test_a_quick_trial_does_not_replace_a_fuller_figure():
+    there = [row(runs=5, command="x --epochs 10 --iterations 100"), row(setting="b", runs=1)]
+    assert fuller(row(runs=3, command="x --epochs 10 --iterations 100"), there) == "5 runs, 1000 steps"
+    assert fuller(row(runs=9, command="x --epochs 3 --iterations 100"), there) == "5 runs, 1000 steps"
+    assert fuller(row(runs=5, command="x --epochs 20 --iterations 100"), there) is None
+    assert fuller(row(setting="b", runs=1, command="x --epochs 3"), there, usual=500) == "1 runs, 500 epochs"
+    assert fuller(row(setting="c"), there) is None
 
 
 @pytest.mark.parametrize("key", ["setting", "model", "selection", "metric"])

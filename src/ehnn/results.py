@@ -9,6 +9,7 @@ import json
 import math
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -61,6 +62,32 @@ def read_rows(experiment: str, directory: str | os.PathLike[str] = "results") ->
     if not isinstance(rows, list):
         raise ValueError(f"{path.name} must hold a list of rows, got {type(rows).__name__}")
     return [_checked(row, experiment) for row in rows]
+
+
+def fuller(row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], usual: int = 1) -> str | None:
+    """What stands among ``rows`` in the place of ``row``, if it is of more runs or of longer training.
+
+    A quick trial should not replace such a figure. Training is as long as the commands say: epochs, times the
+    iterations of one; ``usual`` where they name none. None if nothing is there or it may be replaced.
+    """
+    place = [key for key in IDENTITY if key in row]
+    for there in rows:
+        if all(there[key] == row[key] for key in place):
+            before, now = (steps_of(r["command"], usual) for r in (there, row))
+            if there["runs"] > row["runs"] or before > now:
+                unit = "steps" if "--iterations" in there["command"] else "epochs"
+                return f"{there['runs']} runs, {before} {unit}"
+    return None
+
+
+def steps_of(command: str, usual: int = 1) -> int:
+    """The epochs, times iterations, that a command asks for.
+
+    >>> steps_of("x --epochs 3 --iterations 100"), steps_of("x --epochs=3"), steps_of("x", usual=500)
+    (300, 3, 500)
+    """
+    found = [int(n) for n in re.findall(r"--(?:epochs|iterations)[ =](\d+)", command)]
+    return math.prod(found) if found else usual
 
 
 def provenance(command: str) -> dict[str, str]:

@@ -21,6 +21,7 @@ from ehnn.tasks.matching.task import Matching
 from .matching_data import Prepared, Setup, prepare, setup_of
 from .matching_recipes import Benchmark
 from .matching_run import EXAMPLE, RULES, Scores, hard_scores, run, run_folder
+from .report import write_unless_fuller
 
 BASELINES = {"coordinates": "coordinates", "vgg16": "features"}
 """Rows that learn nothing, and the control that makes each."""
@@ -80,8 +81,9 @@ def _reproduce(
                 shutil.copyfile(folder / EXAMPLE, _example_path(benchmark, out))
         told = command(benchmark, model, setup, seeds) + cut_short(done, setup, benchmark)
         name = benchmark.row(model, setup.finetune)
-        rows += make_rows(benchmark, name, [d["scores"] for d in done], told)
-        write_rows(benchmark.name, rows, out)
+        own = make_rows(benchmark, name, [d["scores"] for d in done], told)
+        write_unless_fuller(benchmark.name, own, out, say)
+        rows += own
     return rows
 
 

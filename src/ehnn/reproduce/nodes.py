@@ -18,14 +18,14 @@ import torch
 from ehnn.datasets import DataError, card, load
 from ehnn.hypergraph import Hypergraph
 from ehnn.io.atomic import atomic_write
-from ehnn.results import read_rows, write_rows
+from ehnn.results import fuller, read_rows, write_rows
 from ehnn.training import NotFiniteError
 
 from .nodes_config import MODELS, find_model
 from .nodes_paper import DATASETS
 from .nodes_plot import plot
 from .nodes_runs import make_task, run, with_self_loops
-from .nodes_table import EPOCHS, UNAVAILABLE, fuller, markdown, rank_rows, rows, summary
+from .nodes_table import EPOCHS, UNAVAILABLE, markdown, rank_rows, rows, summary
 
 __all__ = [
     "DATASETS", "EXPERIMENT", "MODELS", "main", "make_task", "markdown", "plot", "reproduce", "run",
@@ -68,7 +68,7 @@ def reproduce(
             continue
         found = rows(outcome, command or cell_command(dataset, model, **options))
         report(f"{model} on {dataset}: {summary(found)}")
-        kept = fuller(found[0], options.get("epochs", EPOCHS), read_rows(EXPERIMENT, out))
+        kept = fuller(found[0], read_rows(EXPERIMENT, out), EPOCHS)
         if kept:
             report(f"{model} on {dataset}: {out} keeps its figure of {kept}; another --out takes this one")
             continue

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from ehnn.results import IDENTITY, provenance
+from ehnn.results import provenance
 
 from .nodes_config import MODELS
 from .nodes_paper import DATASETS, NOT_PUBLISHED, PAPER
@@ -38,26 +37,6 @@ def rows(outcome: Outcome, command: str) -> list[dict[str, Any]]:
                 "paper": figure, **provenance(command),
             })  # fmt: skip
     return out
-
-
-def fuller(accuracy: Mapping[str, Any], epochs: int, table_rows: Iterable[Mapping[str, Any]]) -> str | None:
-    """The runs and epochs of the row in ``accuracy``'s place, if it has more of either; else None."""
-    for row in table_rows:
-        if all(row[key] == accuracy[key] for key in IDENTITY if key in accuracy):
-            own = epochs_of(row["command"])
-            if row["runs"] > accuracy["runs"] or own > epochs:
-                return f"{row['runs']} runs, {own} epochs"
-    return None
-
-
-def epochs_of(command: str) -> int:
-    """The epochs that a row's command asks for: where it says nothing, the paper's.
-
-    >>> epochs_of("ehnn reproduce nodes --epochs 3"), epochs_of("ehnn reproduce nodes")
-    (3, 500)
-    """
-    found = re.search(r"--epochs[ =](\d+)", command)
-    return int(found[1]) if found else EPOCHS
 
 
 def average_ranks(table: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ehnn.io.atomic import atomic_write
-from ehnn.results import write_rows
+from ehnn.results import fuller, read_rows, write_rows
 from ehnn.training import Result
 
 Cell = dict[str, Any]
@@ -99,9 +99,20 @@ def reproduce(
                     json.dump(cell, file)
             else:
                 say(f"{model}, {setting}: done before ({folder})")
-            write_rows(experiment.name, cell["rows"], out)
+            write_unless_fuller(experiment.name, cell["rows"], out, say)
             cells.append(cell)
     return cells
+
+
+def write_unless_fuller(
+    name: str, rows: Sequence[dict[str, Any]], out: Path, say: Callable[[str], None]
+) -> None:
+    """Write the rows of a model, unless a figure of more runs or longer training is in their place."""
+    kept = fuller(rows[0], read_rows(name, out))
+    if kept is None:
+        write_rows(name, rows, out)
+    else:
+        say(f"{rows[0]['model']}: {out} keeps its figures of {kept}; another --out takes these")
 
 
 def finished(
