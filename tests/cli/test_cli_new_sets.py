@@ -63,6 +63,9 @@ def test_known_sets_are_found_and_new_ones_added_a_few_at_a_time() -> None:
                                   edge_names=("x", "y", "z"), x=torch.eye(3))  # fmt: skip
     new = Hypergraph.from_edges([[0, 1, 2], [1], [3, 0]], num_nodes=4, node_names=("b", "c", "n", "a"),
                                 edge_names=("x", "new", "y"), x=torch.ones(4, 3))  # fmt: skip
+    x = torch.ones(4, 3)
+    x[0] = known.x[1]  # type: ignore[index]
+    new = new.replace(x=x)
     # b was in x and y and still is; c and a are in others now.
     parts = list(beside(known, new))
     assert [rows.tolist() for *_, rows in parts] == [[0], [1], [2], [3]]
@@ -74,6 +77,8 @@ def test_known_sets_are_found_and_new_ones_added_a_few_at_a_time() -> None:
         assert int(h.degrees[3]) == int(new.degrees[rows[0]])
         assert torch.equal(h.index[:, :6].sort(1).values, known.index.sort(1).values) or h.num_incidences > 6
         assert torch.equal(h.x[3], torch.ones(3))  # type: ignore[index]
+    assert len(list(beside(known, new.replace(x=torch.ones(4, 3))))) == 4  # other features, another set
+    assert next(iter(beside(known, new.replace(x=torch.ones(4, 3)))))[0] is not known
     assert mostly_of(known, new)
     assert not mostly_of(known, new.replace(edge_names=("p", "q", "r")))
 

@@ -306,3 +306,41 @@ def test_structural_features_are_equivariant(ring: list[list[int]]) -> None:
     assert torch.equal(structural_features(h.permute_nodes(perm))[perm], structural_features(h))
     assert structural_features(h)[44].tolist() == [1, 0, 0, 0, 0]
     assert structural_features(ehnn.Hypergraph.from_edges([])).shape == (0, 5)
+
+
+# ---------------------------------------------------------------------- what searches and tables give
+
+
+def test_numbers_of_numpy_train_and_are_saved(tmp_path):
+    model = ehnn.NodeClassifier(
+        width=np.int64(4), epochs=np.int64(2), lr=np.float64(1e-2), random_state=np.int64(3)
+    )
+    model.fit([[0, 1], [1, 2, 3]], [0, 1, 0, 1]).save(tmp_path / "m")
+    assert ehnn.NodeClassifier.load(tmp_path / "m").width == 4
+
+
+def test_lists_of_tensors_are_of_numbers():
+    edges = [torch.tensor([0, 1, 2]), torch.tensor([1, 2, 3])]
+    assert as_hypergraph(edges).num_nodes == 4
+    assert as_hypergraph(list(np.array([[0, 1], [1, 2]]))).num_nodes == 3
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_missing_node_joins_nothing(missing):
+    with pytest.raises(ValueError, match=r"hyperedge 1 \(from 0\) has a missing node"):
+        as_hypergraph([["a", "b"], ["b", missing]])
+
+
+def test_one_column_of_labels_is_one_label_per_node():
+    h, y = [[0, 1], [1, 2, 3]], np.array([0, 1, 2, 1])
+    model = ehnn.NodeClassifier(width=4, epochs=2, validation_fraction=0).fit(h, y[:, None])
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.predict(h).shape == (4,)
+
+
+def test_candidates_go_by_their_names():
+    known = io.from_named_edges([["a", "b"], ["b", "c"], ["c", "d"], ["d", "a", "b"]])
+    model = ehnn.HyperedgePredictor(width=4, epochs=2).fit(known)
+    asked = [["d", "a"], ["b", "c"]]
+    by_list, by_graph = model.decision_function(asked), model.decision_function(io.from_named_edges(asked))
+    np.testing.assert_allclose(by_graph, by_list, rtol=1e-4, atol=1e-5)

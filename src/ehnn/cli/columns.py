@@ -76,6 +76,9 @@ def with_node_table(sheet: Sheet, path: Path, id_column: str | None) -> tuple[Sh
             raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}")
         count = len(names) - len(known)
         remarks.append(f"{count} of the nodes of {path} are in no set of {sheet.path}, the first is {text}")
+    absent = len(known) - len(np.unique(owner[owner < len(known)]))
+    if absent:
+        remarks.append(f"{absent} of the {len(known)} nodes of {sheet.path} are not in {path}")
     h = Hypergraph.from_incidence(
         sheet.h.index, len(names), sheet.h.num_edges, node_names=tuple(names), edge_names=sheet.h.edge_names
     )

@@ -19,8 +19,8 @@ def beside(known: Hypergraph, new: Hypergraph) -> Iterator[tuple[Hypergraph, Ten
     """The nodes of ``new`` among those of ``known``, a few at a time; hyperedges of one name are one.
 
     How often a member occurs, and so what a model sees of it, is nearly what it was in training, however many
-    or few sets are asked about. A node of ``new`` with the name and the hyperedges of one of ``known`` is
-    that one.
+    or few sets are asked about. A node of ``new`` with the name, the hyperedges and the features of one of
+    ``known`` is that one.
 
     Yields:
         a hypergraph with features, ``[n]`` nodes of it, and ``[n]`` the nodes of ``new`` that they are; each
@@ -65,10 +65,14 @@ def _names(names: Sequence[object] | None) -> list[str]:
 def _same(
     known: Hypergraph, new: Hypergraph, nodes: np.ndarray, node: np.ndarray, edge: np.ndarray, width: int
 ) -> np.ndarray:
-    """``[new.num_nodes]``: whether a node is in exactly the hyperedges of the known one of its name."""
+    """``[new.num_nodes]``: whether a node has the hyperedges and features of the known one of its name."""
     named = nodes < known.num_nodes
     place = np.where(named, nodes, 0)
     there = known.index[0].numpy() * width + known.index[1].numpy()
     shared = np.bincount(node[np.isin(place[node] * width + edge, there)], minlength=new.num_nodes)
     degrees = new.degrees.numpy()
-    return named & (shared == degrees) & (known.degrees.numpy()[place] == degrees)
+    same = named & (shared == degrees) & (known.degrees.numpy()[place] == degrees)
+    if known.x is None or new.x is None or not known.num_nodes:
+        return same
+    alike = torch.isclose(known.x[torch.from_numpy(place)], new.x, rtol=1e-4, atol=1e-6)
+    return same & alike.all(1).numpy()

@@ -116,13 +116,13 @@ class Estimator:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
     def _plan(self) -> Plan:
-        if isinstance(self.width, bool) or not isinstance(self.width, int) or self.width < 1:
+        if isinstance(self.width, bool) or not isinstance(self.width, (int, np.integer)) or self.width < 1:
             raise ValueError(f"width must be a positive integer, got {self.width!r}")
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
         if isinstance(self.random_state, bool) or not isinstance(self.random_state, (int, np.integer)):
             raise ValueError(f"random_state must be an integer, got {self.random_state!r}")
-        return Plan(self.model, self.width, self.dropout, self.options)
+        return Plan(self.model, int(self.width), self.dropout, self.options)
 
     def _device(self) -> torch.device:
         if self.device == "auto":
@@ -140,7 +140,7 @@ class Estimator:
         Checkpoints, where there are any, go to the folder ``part`` of their folder.
         """
         config = TrainConfig(
-            epochs=self.epochs, lr=self.lr, weight_decay=self.weight_decay,
+            epochs=_plain(self.epochs), lr=_plain(self.lr), weight_decay=_plain(self.weight_decay),
             patience=self.patience if validated else None,
         )  # fmt: skip
         label = f"{type(self).__name__}, {self.model if isinstance(self.model, str) else 'own model'}"
@@ -244,3 +244,8 @@ class Estimator:
         found.model_ = fresh.to("cuda" if on_gpu else "cpu").eval()
         found.history_, found.best_epoch_ = about["history"], about["best_epoch"]
         return found
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy, as a search may give it, as Python's."""
+    return value.item() if isinstance(value, np.generic) else value

@@ -172,9 +172,7 @@ class HyperedgePredictor(Estimator):
 def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
     """Sets of nodes given by name or number, as a Hypergraph over the nodes of ``h``."""
     if isinstance(candidates, Hypergraph):
-        if candidates.num_nodes != h.num_nodes:
-            raise ValueError(f"candidates must be over {h.num_nodes} nodes, got {candidates.num_nodes}")
-        found = candidates.to("cpu")
+        found = _renumbered(h, candidates.to("cpu"))
     else:
         if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Iterable):
             raise ValueError(f"candidates must be a list of sets of nodes, got {shorten(candidates)}")
@@ -190,6 +188,17 @@ def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
     if len(empty):
         raise ValueError(f"candidate {int(empty[0])} (from 0) has no nodes")
     return found
+
+
+def _renumbered(h: Hypergraph, candidates: Hypergraph) -> Hypergraph:
+    """Candidates over the nodes of ``h``: those of the same names, or numbers where one has no names."""
+    if h.node_names is not None and candidates.node_names is not None:
+        nodes = node_numbers(h, candidates.node_names, "a candidate's")
+        index = torch.stack([nodes[candidates.index[0]], candidates.index[1]])
+        return Hypergraph.from_incidence(index, h.num_nodes, candidates.num_edges)
+    if candidates.num_nodes != h.num_nodes:
+        raise ValueError(f"candidates must be over {h.num_nodes} nodes, got {candidates.num_nodes}")
+    return candidates
 
 
 def _parts(number: Tensor, wanted: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:

@@ -15,6 +15,8 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io._support import shorten, suggest
 
+from .labels import is_missing
+
 _HOW = (
     "a Hypergraph, a list of hyperedges, a mapping of named hyperedges, an incidence matrix, a pandas frame "
     "of (node, hyperedge) rows, or an object of PyG, XGI, HyperNetX or NetworkX"
@@ -52,11 +54,19 @@ def as_hypergraph(data: Any) -> Hypergraph:
 
 def _from_lists(edges: Iterable[Any]) -> Hypergraph:
     try:
-        lists = [e if isinstance(e, str) else tuple(e) for e in edges]
+        lists = [e if isinstance(e, str) else tuple(map(_plain, e)) for e in edges]
     except TypeError as error:
         raise ValueError(f"hyperedges must be collections of nodes: {error}") from error
+    for i, edge in enumerate(lists):
+        if any(map(is_missing, edge)):
+            raise ValueError(f"hyperedge {i} (from 0) has a missing node: {shorten(edge)}")
     numbers = all(isinstance(v, Integral) and not isinstance(v, bool) for edge in lists for v in edge)
     return Hypergraph.from_edges(lists) if numbers else io.from_named_edges(lists)  # type: ignore[arg-type]
+
+
+def _plain(node: Any) -> Any:
+    """A number of NumPy or PyTorch as Python's."""
+    return node.item() if isinstance(node, (np.generic, Tensor)) and node.ndim == 0 else node
 
 
 def _from_pandas(frame: Any) -> Hypergraph:

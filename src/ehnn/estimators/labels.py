@@ -21,7 +21,7 @@ def is_missing(value: Any) -> bool:
 
 
 def as_list(y: Any, name: str = "y") -> list[Any]:
-    """``y`` as a list of plain Python values, one per row; a row of a matrix is a list."""
+    """``y`` as a list of plain Python values, one per row; a row of a matrix of several columns is a list."""
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     if hasattr(y, "tolist"):
@@ -30,6 +30,8 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
         y = y.to_numpy().tolist()
     if isinstance(y, (str, bytes)) or not isinstance(y, Sequence):
         raise ValueError(f"{name} must be one label per row or a mapping from names, got {shorten(y)}")
+    if len(y) and all(isinstance(v, list) and len(v) == 1 for v in y):
+        y = [v[0] for v in y]
     return [v.item() if isinstance(v, (np.generic, Tensor)) and v.ndim == 0 else v for v in y]
 
 

@@ -40,7 +40,7 @@ def write(path: str | os.PathLike[str], about: dict[str, Any], tensors: dict[str
     name = f"weights-{digest[:16]}.safetensors"
     whole = {"format": FORMAT, "version": VERSION, **about, "weights": {"file": name, "sha256": digest}}
     try:
-        text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
+        text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False, default=_number)
     except (TypeError, ValueError) as error:
         raise ValueError(f"this estimator cannot be saved as JSON: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
@@ -101,6 +101,13 @@ def _weights_of(folder: Path) -> str | None:
         return _weights(_json(folder / NAME), folder)[0]
     except (ValueError, OSError):
         return None
+
+
+def _number(value: Any) -> Any:
+    """A number of NumPy among the parameters; anything else is no JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 # ---------------------------------------------------------------------- a hypergraph

@@ -61,8 +61,8 @@ class Stack(nn.Module):
         super().__init__()
         self.path, self.residual = tuple(path), residual
         self.activation = nn.ReLU() if activation else nn.Identity()
-        if len(self.path) < 2:
-            raise ValueError(f"path must name at least two families, got {self.path}")
+        if isinstance(path, str) or len(self.path) < 2:
+            raise ValueError(f"path must name at least two families, got {path!r}")
         self.input_dropout = Dropout(input_dropout)
         self.embed = Linear(d_in, width)
         self.layers = nn.ModuleList([layer(width, width) for _ in self.path[1:]])
