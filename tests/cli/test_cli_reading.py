@@ -194,8 +194,9 @@ def test_other_digits_are_another_name(name: str, hint: str) -> None:
     sheet = sheet_of("node,edge\np1,e\np2,e\np19,e\n")
     nodes = write(Path("nodes.csv"), ["id"], [("p1",), ("p2",), (name,)])
     _, remarks = with_node_table(sheet, nodes, None)
+    place = f"{name!r} (nodes.csv, line 4){hint}"
     assert remarks == [
-        f"1 of the nodes of nodes.csv are in no set of a.csv, the first is {name!r} (nodes.csv, line 4){hint}",
+        f"1 of the nodes of nodes.csv are in no set of a.csv, the first is {place}",
         "1 of the 3 nodes of a.csv are not in nodes.csv",
     ]
 
