@@ -12,7 +12,7 @@ import torch
 from ehnn import Hypergraph
 from ehnn.cli.known import beside, mostly_of
 
-from .own_tables import predictions, run, write
+from .own_tables import COLUMNS, QUICK, predictions, run, write
 
 GOODS = {"fruit": ("apple", "pear", "plum", "fig"), "tools": ("saw", "file", "drill", "vice")}
 HEADER = ["basket", "items", "kind"]
@@ -56,6 +56,15 @@ def test_a_file_of_other_members_is_judged_by_itself(tmp_path: Path, monkeypatch
     write(tmp_path / "new.csv", HEADER, others)
     run("predict", "--model", "m", "--data", "new.csv")
     assert len(predictions()) == 60
+
+
+def test_nodes_of_another_file_come_with_a_note(pairs: Path) -> None:
+    run("train", "--data", pairs, *COLUMNS, *QUICK, "--out", "m")
+    assert "judged by the sets in it alone" not in run("predict", "--model", "m", "--data", pairs)
+    lines = pairs.read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("part.csv").write_text("".join(lines[:40]), encoding="utf-8")
+    told = run("predict", "--model", "m", "--data", "part.csv", "--force")
+    assert "part.csv is not the file of training, and its nodes are judged by the sets in it alone" in told
 
 
 def test_known_sets_are_found_and_new_ones_added_a_few_at_a_time() -> None:

@@ -98,7 +98,7 @@ def predicted(model: Path, recipe: Recipe, files: Files) -> Predictions:
         return Predictions(header, rows, remarks)
     _check_same_sets(recipe, sheet)
     graph, more = recipe.graph(sheet)
-    remarks += more + _new_classes(recipe, sheet, estimator)
+    remarks += more + _new_classes(recipe, sheet, estimator) + _other_file(recipe, sheet)
     first = "set" if recipe.task == "sets" else "node"
     names = graph.node_names or ()
     if not isinstance(estimator, NodeClassifier):
@@ -137,6 +137,16 @@ def _check_same_sets(recipe: Recipe, sheet: Sheet) -> None:
             f"{sheet.path} is not the file of training, and its sets have no names by which to know them: "
             "name them (--edge-column) in both, or train with --no-places"
         )
+
+
+def _other_file(recipe: Recipe, sheet: Sheet) -> list[str]:
+    """A remark where nodes are judged by other sets than those of training."""
+    if recipe.task != "nodes" or digest_of(sheet.path) == recipe.digest:
+        return []
+    return [
+        f"{sheet.path} is not the file of training, and its nodes are judged by the sets in it alone: "
+        "best, it has those of training too"
+    ]
 
 
 def _new_classes(recipe: Recipe, sheet: Sheet, estimator: Any) -> list[str]:
