@@ -137,6 +137,12 @@ def test_orders_outside_a_lookup_table():
         (lambda: Readout(4, 8, kind="attention", heads=3), "heads must divide d_in=4, got 3"),
         (lambda: Readout(4, 8, kind="attention", heads=0), "heads must divide d_in=4, got 0"),
         (lambda: Stack(4, 2, EHNNMLP, path=("nodes",)), r"at least two families, got \('nodes',\)"),
+        (lambda: Stack(4, 2, EHNNMLP, path="nodes"), "at least two families, got 'nodes'"),
+        (lambda: Stack(4, 2, EHNNMLP)(_features(5)), "x must have d_in=4 channels, got 5"),
+        (
+            lambda: Stack(4, 2, EHNNMLP)(_features(4, torch.float64)),
+            "x must be torch.float32, as the parameters",
+        ),
     ],
 )
 def test_arguments_that_do_not_exist(make, message):
@@ -197,3 +203,7 @@ def test_a_stack_keeps_the_rows_that_both_families_share():
         if path != ("nodes", "edges"):
             want[: len(inside)] = inside
         torch.testing.assert_close(kept(h, x) - plain(h, x), want)
+
+
+def _features(channels: int, dtype: torch.dtype = torch.float32) -> Hypergraph:
+    return Hypergraph.from_edges([[0, 1], [1, 2]], x=torch.ones(3, channels, dtype=dtype))

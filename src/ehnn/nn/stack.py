@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
@@ -75,12 +76,22 @@ class Stack(nn.Module):
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """Logits; ``x`` stands in for the features of the first family of the path."""
-        x = self.embed(self.input_dropout(h.features(self.path[0]) if x is None else x))
+        x = h.features(self.path[0]) if x is None else x
+        self._check(x)
+        x = self.embed(self.input_dropout(x))
         steps = zip(self.layers, self.norms, self.dropouts, pairwise(self.path), strict=True)
         for layer, norm, dropout, ends in steps:
             y = dropout(self.activation(layer(norm(x), h.overlap(*ends))))
             x = _with_shared_rows(y, x, *ends) if self.residual else y
         return self.classifier(self.norm(x))
+
+    def _check(self, x: Tensor) -> None:
+        """Raise a ValueError where the features do not fit the parameters."""
+        weight = self.embed.weight
+        if x.shape[-1] != weight.shape[-1]:
+            raise ValueError(f"x must have d_in={weight.shape[-1]} channels, got {x.shape[-1]}")
+        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise ValueError(f"x must be {weight.dtype}, as the parameters are, got {x.dtype}")
 
 
 def _with_shared_rows(y: Tensor, x: Tensor, source: str, target: str) -> Tensor:
