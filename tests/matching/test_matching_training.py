@@ -18,19 +18,12 @@ from ehnn.reproduce.matching_recipes import VOC, Benchmark, Recipe
 from ehnn.reproduce.matching_run import make_task, run, run_folder
 from ehnn.results import read_rows
 from ehnn.tasks.matching import vgg
-from ehnn.tasks.matching.collate import collate
-from ehnn.tasks.matching.evaluation import evaluation_pairs, harder
-from ehnn.tasks.matching.feature_cache import FeatureStore
 from ehnn.tasks.matching.filling import FILLED
-from ehnn.tasks.matching.gallery import Gallery, Places
-from ehnn.tasks.matching.loading import Batches, Loader, drawn
 from ehnn.tasks.matching.loss import hungarian_attention_loss
-from ehnn.tasks.matching.packing import unpack
-from ehnn.tasks.matching.pair_model import Look, PairModel, split_look
-from ehnn.tasks.matching.pairs import PairSampler
+from ehnn.tasks.matching.pair_model import Look, PairModel
 from ehnn.tasks.matching.positional import make_model
 from ehnn.tasks.matching.storage import NAME, load_matcher
-from ehnn.tasks.matching.task import Matching, MatchingData
+from ehnn.tasks.matching.task import Matching
 from ehnn.training import TrainConfig, fit
 from ehnn.training.replay import Replayed
 
@@ -50,83 +43,6 @@ SETUP = Setup(hard_pairs=4, batch_size=4)
 def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Setup:
     monkeypatch.setattr(matching_data, "load_vgg16", lambda data_dir=None: Colours())
     return replace(SETUP, features_dir=tmp_path / "features")
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FeatureStore:
-    found = FeatureStore(tmp_path / "store", Colours(), dtype=torch.float32)
-    found.fill(painted_set().items())
-    return found
-
-
-# ---------------------------------------------------------------------- batches
-
-
-def test_a_gallery_shows_what_collate_looks_up(store: FeatureStore) -> None:
-    images = painted_set()
-    gallery = Gallery.of_features(images.items(), store)
-    pairs = PairSampler(images, "train").batch_of_pairs(0, 5)
-    shown, wanted = drawn(pairs, gallery.places).show(gallery), collate(pairs, store)
-    for side, other in ((shown.a, wanted.a), (shown.b, wanted.b)):
-        assert torch.equal(side.features, other.features)
-        assert torch.equal(side.whole, other.whole)
-        assert torch.equal(side.edges, other.edges)
-    assert torch.equal(shown.target, wanted.target)
-    assert shown.known_sizes == wanted.sizes
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_batches_are_the_same_from_any_number_of_processes(workers: int) -> None:
-    images = painted_set()
-    batches = Batches(PairSampler(images, "train", seed=3), 2, Places.of(images.items()))
-    loader = Loader(batches, workers)
-    for steps in (range(3), range(3, 5)):
-        found = [unpack(packed) for packed in loader(steps)]
-        assert len(found) == len(steps)
-        for step, one in zip(steps, found, strict=True):
-            wanted = drawn(batches.sampler.batch_of_pairs(step, 2), batches.places)
-            assert torch.equal(one.batch.a.points, wanted.batch.a.points)
-            assert torch.equal(one.batch.target, wanted.batch.target)
-            assert torch.equal(one.rows[1], wanted.rows[1])
-            assert one.batch.categories == wanted.batch.categories
-
-
-def test_a_backbone_that_is_trained_sees_turned_keypoints_where_they_were(store: FeatureStore) -> None:
-    images = painted_set()
-    pairs = harder(evaluation_pairs(images.with_validation(3), 1, 3, 0, ())["test"], "rotated")
-    data = MatchingData.of(images, Gallery.of_images(images.items()), {"rotated": pairs})
-    model = PairModel(torch.nn.Identity(), Colours())
-
-    def look(at: Look) -> tuple[torch.Tensor, torch.Tensor]:
-        return split_look(model(at), at, 3)
-
-    seen = data.gallery.seen(look, data.sets["rotated"])
-    shown, wanted = data.fixed["rotated"][0].show(seen), collate(pairs, store)
-    torch.testing.assert_close(shown.b.features, wanted.b.features)
-    torch.testing.assert_close(shown.b.whole, wanted.b.whole)
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_a_gallery_of_images_holds_each_in_its_place(workers: int) -> None:
-    images = list(painted_set().items())
-    gallery = Gallery.of_images(images, workers=workers)
-    assert gallery.images is not None
-    assert len(gallery.images) == len({k.id for k in images})
-    for k in images[::7]:
-        assert torch.equal(gallery.images[gallery.places.number[k.id]], k.read_image())
-
-
-def test_evaluation_pairs_are_fixed_and_of_their_split() -> None:
-    images = painted_set().with_validation(3)
-    first, second = evaluation_pairs(images, 2, 5, 3), evaluation_pairs(images, 2, 5, 3)
-    assert {k: len(v) for k, v in first.items()} == {"valid": 4, "test": 10, "rotated": 6, "2 outliers": 6}
-    held = {k.id for k in images.items(split="valid")}
-    assert {k.id for p in first["valid"] for k in (p.a, p.b)} <= held
-    for kind, pairs in first.items():
-        assert all(torch.equal(p.b.points, q.b.points) for p, q in zip(pairs, second[kind], strict=True))
-    assert all(len(p.a) == 8 and int((p.target < 0).sum()) == 2 for p in first["2 outliers"])
-    with pytest.raises(ValueError, match="kind must be one of"):
-        harder([], "upside down")
 
 
 # ---------------------------------------------------------------------- training

@@ -19,6 +19,7 @@ from ehnn.io._support import suggest
 from ehnn.training import Task, TrainConfig, fit
 
 from . import storage
+from .labels import plain
 from .models import Factory, Plan
 
 Self = TypeVar("Self", bound="Estimator")
@@ -140,7 +141,7 @@ class Estimator:
         Checkpoints, where there are any, go to the folder ``part`` of their folder.
         """
         config = TrainConfig(
-            epochs=_plain(self.epochs), lr=_plain(self.lr), weight_decay=_plain(self.weight_decay),
+            epochs=plain(self.epochs), lr=plain(self.lr), weight_decay=plain(self.weight_decay),
             patience=self.patience if validated else None,
         )  # fmt: skip
         label = f"{type(self).__name__}, {self.model if isinstance(self.model, str) else 'own model'}"
@@ -244,8 +245,3 @@ class Estimator:
         found.model_ = fresh.to("cuda" if on_gpu else "cpu").eval()
         found.history_, found.best_epoch_ = about["history"], about["best_epoch"]
         return found
-
-
-def _plain(value: Any) -> Any:
-    """A number of NumPy, as a search may give it, as Python's."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -15,7 +15,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io._support import shorten, suggest
 
-from .labels import is_missing
+from .labels import is_missing, plain
 
 _HOW = (
     "a Hypergraph, a list of hyperedges, a mapping of named hyperedges, an incidence matrix, a pandas frame "
@@ -54,7 +54,7 @@ def as_hypergraph(data: Any) -> Hypergraph:
 
 def _from_lists(edges: Iterable[Any]) -> Hypergraph:
     try:
-        lists = [e if isinstance(e, str) else tuple(map(_plain, e)) for e in edges]
+        lists = [e if isinstance(e, str) else tuple(map(plain, e)) for e in edges]
     except TypeError as error:
         raise ValueError(f"hyperedges must be collections of nodes: {error}") from error
     for i, edge in enumerate(lists):
@@ -62,11 +62,6 @@ def _from_lists(edges: Iterable[Any]) -> Hypergraph:
             raise ValueError(f"hyperedge {i} (from 0) has a missing node: {shorten(edge)}")
     numbers = all(isinstance(v, Integral) and not isinstance(v, bool) for edge in lists for v in edge)
     return Hypergraph.from_edges(lists) if numbers else io.from_named_edges(lists)  # type: ignore[arg-type]
-
-
-def _plain(node: Any) -> Any:
-    """A number of NumPy or PyTorch as Python's."""
-    return node.item() if isinstance(node, (np.generic, Tensor)) and node.ndim == 0 else node
 
 
 def _from_pandas(frame: Any) -> Hypergraph:
@@ -139,7 +134,7 @@ _FOREIGN: dict[str, Callable[[Any], Hypergraph]] = {
 
 def node_numbers(h: Hypergraph, nodes: Iterable[Any], what: str = "node") -> Tensor:
     """``[len(nodes)]`` int64 numbers of nodes given by name, or by number where ``h`` has no names."""
-    wanted = [v.item() if isinstance(v, (np.generic, Tensor)) else v for v in nodes]
+    wanted = [plain(v) for v in nodes]
     if h.node_names is None:
         for v in wanted:
             if not isinstance(v, int) or isinstance(v, bool) or not 0 <= v < h.num_nodes:

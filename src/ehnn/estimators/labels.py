@@ -20,6 +20,11 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
+def plain(value: Any) -> Any:
+    """A single number of NumPy or PyTorch as Python's; anything else as it is."""
+    return value.item() if isinstance(value, (np.generic, Tensor)) and value.ndim == 0 else value
+
+
 def as_list(y: Any, name: str = "y") -> list[Any]:
     """``y`` as a list of plain Python values, one per row; a row of a matrix of several columns is a list."""
     if isinstance(y, Tensor):
@@ -32,7 +37,7 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
         raise ValueError(f"{name} must be one label per row or a mapping from names, got {shorten(y)}")
     if len(y) and all(isinstance(v, list) and len(v) == 1 for v in y):
         y = [v[0] for v in y]
-    return [v.item() if isinstance(v, (np.generic, Tensor)) and v.ndim == 0 else v for v in y]
+    return [plain(v) for v in y]
 
 
 def has_names(y: Any) -> bool:

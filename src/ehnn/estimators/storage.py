@@ -17,6 +17,8 @@ from ehnn.hypergraph.pairs import pairs_from_sorted
 from ehnn.io._support import shorten
 from ehnn.io.atomic import atomic_write
 
+from .labels import plain
+
 NAME = "model.json"
 FORMAT, VERSION = "ehnn-estimator", 1
 _ROWS = ("x", "edge_x", "edge_weight", "incidence_weight")
@@ -120,10 +122,10 @@ def hypergraph_about(h: Hypergraph) -> dict[str, Any]:
 
 
 def _plain_name(name: Hashable) -> str | int:
-    plain = name.item() if isinstance(name, np.generic) else name
-    if isinstance(plain, bool) or not isinstance(plain, (str, int)):
+    found = plain(name)
+    if isinstance(found, bool) or not isinstance(found, (str, int)):
         raise ValueError(f"node names must be text or integers to be saved, got {shorten(name)}")
-    return plain
+    return found
 
 
 def hypergraph_tensors(h: Hypergraph) -> dict[str, Tensor]:

@@ -82,7 +82,7 @@ def _reproduce(
         told = command(benchmark, model, setup, seeds) + cut_short(done, setup, benchmark)
         name = benchmark.row(model, setup.finetune)
         own = make_rows(benchmark, name, [d["scores"] for d in done], told)
-        write_unless_fuller(benchmark.name, own, out, say)
+        write_unless_fuller(benchmark.name, own, out, say, name)
         rows += own
     return rows
 

@@ -18,7 +18,7 @@ import torch
 from ehnn.datasets import DataError, card, load
 from ehnn.hypergraph import Hypergraph
 from ehnn.io.atomic import atomic_write
-from ehnn.results import fuller, read_rows, write_rows
+from ehnn.results import read_rows, write_rows
 from ehnn.training import NotFiniteError
 
 from .nodes_config import MODELS, find_model
@@ -26,6 +26,7 @@ from .nodes_paper import DATASETS
 from .nodes_plot import plot
 from .nodes_runs import make_task, run, with_self_loops
 from .nodes_table import EPOCHS, UNAVAILABLE, markdown, rank_rows, rows, summary
+from .report import write_unless_fuller
 
 __all__ = [
     "DATASETS", "EXPERIMENT", "MODELS", "main", "make_task", "markdown", "plot", "reproduce", "run",
@@ -68,12 +69,7 @@ def reproduce(
             continue
         found = rows(outcome, command or cell_command(dataset, model, **options))
         report(f"{model} on {dataset}: {summary(found)}")
-        kept = fuller(found[0], read_rows(EXPERIMENT, out), EPOCHS)
-        if kept:
-            report(f"{model} on {dataset}: {out} keeps its figure of {kept}; another --out takes this one")
-            continue
-        write_rows(EXPERIMENT, found, out)
-        new = True
+        new |= write_unless_fuller(EXPERIMENT, found, out, report, f"{model} on {dataset}", EPOCHS)
     if new:
         _finish(Path(out), command or "ehnn reproduce nodes", report)
     return problems

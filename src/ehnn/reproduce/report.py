@@ -99,20 +99,29 @@ def reproduce(
                     json.dump(cell, file)
             else:
                 say(f"{model}, {setting}: done before ({folder})")
-            write_unless_fuller(experiment.name, cell["rows"], out, say)
+            write_unless_fuller(experiment.name, cell["rows"], out, say, f"{model}, {setting}")
             cells.append(cell)
     return cells
 
 
 def write_unless_fuller(
-    name: str, rows: Sequence[dict[str, Any]], out: Path, say: Callable[[str], None]
-) -> None:
-    """Write the rows of a model, unless a figure of more runs or longer training is in their place."""
-    kept = fuller(rows[0], read_rows(name, out))
+    name: str,
+    rows: Sequence[dict[str, Any]],
+    out: Path | str,
+    say: Callable[[str], None],
+    what: str,
+    usual: int = 1,
+) -> bool:
+    """Write the rows of a model, unless a `fuller` figure is in their place.
+
+    ``what`` they are is for the message then. Returns whether they were written.
+    """
+    kept = fuller(rows[0], read_rows(name, out), usual)
     if kept is None:
         write_rows(name, rows, out)
-    else:
-        say(f"{rows[0]['model']}: {out} keeps its figures of {kept}; another --out takes these")
+        return True
+    say(f"{what}: {out} keeps its figure of {kept}; another --out takes this one")
+    return False
 
 
 def finished(

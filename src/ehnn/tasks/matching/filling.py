@@ -60,15 +60,13 @@ class Frame:
         most = _up(max(batch.a.points.shape[0], batch.b.points.shape[0]))
         rows = 4 + _step(candidates) // width
         blocks, spare = math.ceil(rows / width), 1 + math.ceil((_step(most) + rows + 2 * _UNIT) / width)
-        more = [
-            (2 * width, 2 * width + _step(edge_pairs) // (2 * width)),
-            (width, width + _step(triangle_pairs) // width),
-        ]
+        # In the first block b has 2 · width edges and width triangles, which those of a are laid on.
+        laid_edges, laid_triangles = _step(edge_pairs) // (2 * width), _step(triangle_pairs) // width
         return cls(
             Sizes(width, candidates, edge_pairs, triangle_pairs),
             _even(most + rows + 6 + width, most + blocks * width + 7),
-            _even(3 * most + more[0][1], 3 * most + more[0][0] + 1),
-            _even(2 * most + more[1][1], 2 * most + more[1][0] + 1),
+            _even(3 * most + laid_edges + 2 * width, 3 * most + 2 * width + 1),
+            _even(2 * most + laid_triangles + width, 2 * most + width + 1),
             blocks,
             spare,
         )
