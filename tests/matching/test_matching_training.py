@@ -94,21 +94,19 @@ def test_a_filled_batch_is_a_step_like_any_other(setup: Setup, finetune: bool) -
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="records on a GPU")
 @pytest.mark.parametrize("name", FILLED)
 def test_recorded_steps_train_the_same(setup: Setup, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    finetune = not name.startswith("n")
-    setup = replace(setup, finetune=finetune, device="cuda", workers=1)
+    setup = replace(setup, finetune=not name.startswith("n"), device="cuda", workers=1, iterations=12)
     ready = prepare(PAINTED, setup)
-    options = {"iterations": 12, "batch_size": 4, "workers": 1, "whole_channels": ready.channels[1]}
+    options = {"dropout": 0.1, **SMALL} if name.startswith("ehnn") else {} if name == "gmn" else SMALL
+    task = make_task(replace(PAINTED, recipes={name: Recipe(options)}), name, ready, setup)
     recorded: list[object] = []
     record = Replayed._record
     monkeypatch.setattr(Replayed, "_record", lambda self, h: recorded.append(h) or record(self, h))
 
     def make() -> PairModel:
-        more = {"dropout": 0.1} if name.startswith("ehnn") else {}
-        return PairModel(make_model(name, *ready.channels, **SMALL, **more), copy.deepcopy(ready.backbone))
+        return PairModel(make_model(name, *ready.channels, **options), copy.deepcopy(ready.backbone))
 
     rows = []
     for graph in (False, True):
-        task = Matching(ready.data, make().matcher.middle.orders, fills=True, **options)
         config = TrainConfig(epochs=3, lr=0.003, clip_norm=1.0, ema=0.9, cuda_graph=graph)
         rows.append(fit(make, task, [0], config, device="cuda", quiet=True).history)
     assert 0 < len(recorded) < 36

@@ -19,7 +19,7 @@ from .sinkhorn import WIDEST
 
 FILLED = (
     "ehnn-mlp", "ehnn-transformer", "ehnn-mlp+", "ehnn-transformer+", "nhgm-v2", "nhgm-v2+", "ngm-v2", "nhgm",
-    "ngm",
+    "ngm", "gmn", "pca-gm", "ipca-gm",
 )  # fmt: skip
 """Matchers that are trained on filled batches: they match each pair by itself, by `permutation_loss`."""
 _WIDTHS = 8
