@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from itertools import cycle, islice
@@ -17,7 +18,13 @@ from ehnn.io.atomic import atomic_write
 RIGHT, WRONG, MISSING, UNKNOWN = "#00A651", "#E02020", "#8C8C8C", "#1F77D0"
 # Okabe and Ito: colours that stay apart for the colour-blind too.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_PALE = (
+    "#CCCCCC", "#B3CDE3", "#FBB4AE", "#CCEBC5", "#DECBE4", "#FED9A6", "#E5D8BD", "#8DA0B3", "#B39A8D",
+    "#8FB39A", "#A899B8", "#B8AE7D", "#7D9FB8", "#C48F8A",
+)  # fmt: skip
+_GREYS = 4  # that can be told apart
 _GAP = 12  # pixels between the two images
+_WIDEST = 14.0  # inches of bars in a row
 _PathLike = str | os.PathLike[str]
 
 
@@ -88,45 +95,51 @@ def draw_accuracy(per_category_by_model: Mapping[str, Mapping[str, float]], path
     """Write a PNG with a bar per category and model, in percent, and the mean of the categories last.
 
     ``per_category_by_model[model][category]``; a category that a model lacks has no bar. Our models are in
-    colour, baselines grey.
+    strong colours, others grey, or pale where they are many. Many bars stand in several rows.
     """
     categories = list(dict.fromkeys(c for row in per_category_by_model.values() for c in row if c != "mean"))
     if not categories:
         raise ValueError("per_category_by_model must hold a model with a category, got none")
     models = list(per_category_by_model)
-    groups = np.arange(len(categories) + 1)
-    thick = 0.84 / len(models)
-    inches = (0.3 + 0.16 * len(models)) if len(groups) < 10 else (0.2 + 0.09 * len(models))
-    figure = _figure(figsize=(1.5 + inches * len(groups), 4), dpi=150, layout="constrained")
-    axes = figure.subplots()
-    for i, (model, colour) in enumerate(_model_colours(models).items()):
-        row = per_category_by_model[model]
-        values = np.array([row.get(c, np.nan) for c in categories])
-        values = np.append(values, row.get("mean", np.nanmean(values) if row else np.nan))
-        bars = axes.bar(
-            groups + (i - (len(models) - 1) / 2) * thick, values, thick, color=colour, label=model
-        )
-        axes.bar_label(
-            bars, [""] * len(categories) + [f"{values[-1]:.1f}"], fontsize=7, rotation=90, padding=2
-        )
-    axes.axvline(len(categories) - 0.5, color="#BBBBBB", linewidth=0.8)
-    axes.set_xticks(groups, [*categories, "mean"], rotation=30 if len(categories) > 6 else 0)
-    axes.set_xlim(-0.6, len(groups) - 0.4)
-    axes.set_ylabel("accuracy, %")
-    axes.set_ylim(0, 112)
-    axes.set_yticks(range(0, 101, 20))
+    inches = 0.25 + 0.1 * len(models)
+    groups = [*categories, "mean"]
+    lines = math.ceil(len(groups) * inches / _WIDEST)
+    wide = math.ceil(len(groups) / lines)
+    figure = _figure(figsize=(1.5 + inches * wide, 1 + 3 * lines), dpi=120, layout="constrained")
+    for i, axes in enumerate(figure.subplots(lines, 1, squeeze=False).flat):
+        _draw_bars(axes, per_category_by_model, groups[i * wide : (i + 1) * wide])
+        axes.set_xlim(-0.6, wide - 0.4)
+    names = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*names, loc="outside lower center", ncols=min(len(models), 6), frameon=False, fontsize=9)
+    _save(figure, path)
+
+
+def _draw_bars(axes: Any, rows: Mapping[str, Mapping[str, float]], groups: list[str]) -> None:
+    """Some categories, perhaps with the mean."""
+    places, thick = np.arange(len(groups)), 0.84 / len(rows)
+    for i, (model, colour) in enumerate(_model_colours(list(rows)).items()):
+        row = rows[model]
+        mean = row.get("mean", np.mean(list(row.values())) if row else np.nan)
+        values = [mean if group == "mean" else row.get(group, np.nan) for group in groups]
+        at = places + (i - (len(rows) - 1) / 2) * thick
+        bars = axes.bar(at, values, thick, color=colour, label=model)
+        told = [f"{mean:.1f}" if group == "mean" else "" for group in groups]
+        axes.bar_label(bars, told, fontsize=7, rotation=90, padding=2)
+    if "mean" in groups[1:]:
+        axes.axvline(groups.index("mean") - 0.5, color="#BBBBBB", linewidth=0.8)
+    axes.set_xticks(places, groups)
+    axes.set(ylabel="F1, %", ylim=(0, 112), yticks=range(0, 101, 20))
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=min(len(models), 5), frameon=False, fontsize=9)
-    _save(figure, path)
 
 
 def _model_colours(models: list[str]) -> dict[str, str]:
     colours = cycle(_COLOURS)
-    others = sum(not model.startswith("ehnn") for model in models)
-    greys = iter(np.linspace(0.4, 0.85, others).tolist())
-    return {m: next(colours) if m.startswith("ehnn") else str(next(greys)) for m in models}
+    others = [model for model in models if not model.startswith("ehnn")]
+    greys = map(str, np.linspace(0.4, 0.85, len(others)).tolist())
+    pale = cycle(_PALE) if len(others) > _GREYS else greys
+    return {m: next(colours) if m.startswith("ehnn") else next(pale) for m in models}
 
 
 def draw_association(
