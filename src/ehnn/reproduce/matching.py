@@ -202,12 +202,10 @@ def draw(benchmark: Benchmark, out: Path) -> list[Path]:
         if row["selection"] != "test-best" and "," not in setting:
             by_model.setdefault(row["model"], {})[setting] = row["mean"]
     path, example = out / f"{benchmark.name}.png", _example_path(benchmark, out)
-    order = [
-        *BASELINES,
-        *(benchmark.row(m, tuned) for m in reversed(benchmark.recipes) for tuned in (False, True)),
-    ]
+    known = [benchmark.row(m, tuned) for m in list(benchmark.recipes)[::-1] for tuned in (False, True)]
+    place = {name: i for i, name in enumerate([*BASELINES, *known])}
     try:
-        draw_accuracy({name: by_model[name] for name in order if name in by_model}, path)
+        draw_accuracy(dict(sorted(by_model.items(), key=lambda of: place.get(of[0], len(place)))), path)
     except ImportError:
         return []
     return [path, example] if example.exists() else [path]
