@@ -136,6 +136,27 @@ def test_known_candidates_are_scored_as_if_they_were_not_there(ring: list[list[i
     assert fitted.decision_function(ring[:12]).shape == (12,)
 
 
+@pytest.mark.parametrize("model", ["ehnn-mlp", "all-deep-sets"])
+def test_a_hypergraph_is_encoded_once_for_all_new_candidates(ring: list[list[int]], model: str) -> None:
+    new = [[i, (i + 5) % len(ring)] for i in range(9)]
+    fitted = ehnn.HyperedgePredictor(model=model, **QUICK | {"epochs": 1}, batch_size=4).fit(ring)
+    one_by_one = [fitted.decision_function([candidate])[0] for candidate in new]
+    calls: list[int] = []
+    fitted.model_.encoder.register_forward_hook(lambda *_: calls.append(0))
+    np.testing.assert_allclose(fitted.decision_function(new), one_by_one, atol=1e-5)
+    assert len(calls) == 1
+
+
+def test_the_set_of_all_nodes_stands_in_nobodys_way(ring: list[list[int]]) -> None:
+    """No other set is as large, so it can be told from none; it takes part in message passing."""
+    everybody = list(range(len(ring)))
+    split = split_hyperedges(ehnn.Hypergraph.from_edges([*ring, everybody]), (0.0, 0.5, 0.5))
+    assert frozenset(everybody) in sets(split.known)
+    assert split.known.num_edges <= 2  # and one that two halves leave
+    fitted = ehnn.HyperedgePredictor(**QUICK | {"epochs": 1}).fit([*ring, everybody])
+    assert np.isfinite(fitted.decision_function([everybody, ring[0]])).all()
+
+
 def test_positives_and_negatives_weigh_the_same(ring: list[list[int]]) -> None:
     """However many negatives there are, a constant score costs the same as with equally many."""
     known = ehnn.Hypergraph.from_edges(ring)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from .base import Estimator, Self
 from .features import Features
 from .inputs import as_hypergraph, node_numbers
 from .labels import as_list
-from .scorers import make_scorer
+from .scorers import Scorer, make_scorer
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 
 _PART = 0.1
@@ -48,7 +49,7 @@ class HyperedgePredictor(Estimator):
             they keep; 0 for none.
         negatives: what real hyperedges are told from: ``"uniform"``, ``"degree"``, ``"hard"`` or
             ``"mixed"``; see `ehnn.tasks.hyperedges.sample_negatives`.
-        batch_size: twice the most real sets per step.
+        batch_size: twice the most real sets per step, and the most candidates that are scored at once.
 
     >>> ring = [[i, (i + 1) % 12, (i + 2) % 12] for i in range(12)]
     >>> model = HyperedgePredictor(width=16, epochs=5).fit(ring)
@@ -125,14 +126,21 @@ class HyperedgePredictor(Estimator):
         asked = as_candidates(known, candidates)
         number, wanted = same_sets(known, asked)
         scores = torch.zeros(asked.num_edges, dtype=torch.float64)
-        whole = self._ready(known)  # what most candidates, the new ones, are scored on
-        for removed, rows in _parts(number, wanted, self.batch_size):
-            rest = self._ready(keep_edges(known, ~torch.isin(number, removed))) if len(removed) else whole
-            chosen = keep_edges(
-                asked, torch.zeros(asked.num_edges, dtype=torch.bool).index_fill(0, rows, True)
-            )
-            scores[rows] = self._outputs(Scored.of(rest, chosen)).double().squeeze(1)
+        for removed, rows in _parts(number, wanted):
+            rest = keep_edges(known, ~torch.isin(number, removed)) if len(removed) else known
+            scores[rows] = self._scores(self._ready(rest), asked, rows)
         return scores.numpy()
+
+    @torch.no_grad()
+    def _scores(self, h: Hypergraph, asked: Hypergraph, rows: Tensor) -> Tensor:
+        """``[rows]``: scores of some candidates on ``h``, which is encoded once."""
+        model = self.model_.eval()
+        judge: Any = partial(model.score, model.encoder(h)) if isinstance(model, Scorer) else model
+        found = []
+        for part in rows.split(self.batch_size):
+            chosen = torch.zeros(asked.num_edges, dtype=torch.bool).index_fill(0, part, True)
+            found.append(judge(Scored.of(h, keep_edges(asked, chosen))))
+        return torch.cat(found).squeeze(1).double().cpu()
 
     def _ready(self, known: Hypergraph) -> Hypergraph:
         """``known`` with the features that the model reads, where the model is."""
@@ -201,12 +209,11 @@ def _renumbered(h: Hypergraph, candidates: Hypergraph) -> Hypergraph:
     return candidates
 
 
-def _parts(number: Tensor, wanted: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
+def _parts(number: Tensor, wanted: Tensor) -> list[tuple[Tensor, Tensor]]:
     """(sets to take out of the input, candidates), so that no candidate is scored by what holds it."""
     there = torch.isin(wanted, number)
-    new = [(wanted[:0], rows) for rows in (~there).nonzero().squeeze(1).split(size) if len(rows)]
+    new = (~there).nonzero().squeeze(1)
     sets = wanted[there].unique()
-    few = max(1, min(size, int(_PART * len(number.unique()))))
-    return new + [
-        (part, torch.isin(wanted, part).nonzero().squeeze(1)) for part in sets.split(few) if len(part)
-    ]
+    few = max(1, int(_PART * len(number.unique())))
+    taken = [(part, torch.isin(wanted, part).nonzero().squeeze(1)) for part in sets.split(few)]
+    return [(removed, rows) for removed, rows in [(wanted[:0], new), *taken] if len(rows)]

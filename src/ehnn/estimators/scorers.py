@@ -25,7 +25,25 @@ all of them: it tells none apart, and as a large common part of every row it kee
 """
 
 
-class OverlapScorer(nn.Module):
+class Scorer(nn.Module):
+    """An encoder of the hypergraph, and what it says of candidates: one encoding serves any number of them.
+
+    Shapes: a `Scored` hypergraph with features → ``[num_candidates, 1]``.
+    """
+
+    def __init__(self, encoder: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+
+    def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
+        return self.score(self.encoder(h, x), h)
+
+    def score(self, encoded: Tensor, h: Hypergraph) -> Tensor:
+        """The candidates of ``h``, whose ``encoder(h)`` is given."""
+        raise NotImplementedError
+
+
+class OverlapScorer(Scorer):
     """EHNN: an encoder of nodes and hyperedges, then layers from both to the candidates.
 
     Three layers read the relation to the candidates. One pools the nodes of a candidate. Two see in how many
@@ -34,22 +52,18 @@ class OverlapScorer(nn.Module):
     drown them in one mean. `pair_products` of the nodes come beside: a set whose nodes were never together is
     told by how alike they are. Each part has a LayerNorm of its own before they are joined, or the sums,
     which grow with the degrees, would drown the means.
-
-    Shapes: a `Scored` hypergraph with features → ``[num_candidates, 1]``.
     """
 
     def __init__(
         self, encoder: Stack, layer: Callable[[int, int], Layer], count: Layer, width: int, dropout: float
     ) -> None:
-        super().__init__()
-        self.encoder = encoder
+        super().__init__(encoder)
         self.nodes, self.edges, self.counts = layer(width, width), layer(width, width), count
         self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(4)])
         self.head = _head(4 * width, width, dropout)
 
-    def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        rows = self.encoder(h, x)
-        nodes, edges = rows.split([h.num_nodes, h.num_edges])
+    def score(self, encoded: Tensor, h: Hypergraph) -> Tensor:
+        nodes, edges = encoded.split([h.num_nodes, h.num_edges])
         overlap = _scored(h).to_candidates("edges")
         y = (
             self.nodes(nodes, _scored(h).to_candidates("nodes")),
@@ -77,19 +91,16 @@ def pair_products(x: Tensor, sets: Hypergraph) -> Tensor:
     return total / (order * (order - 1)).clamp(min=1)
 
 
-class PoolingScorer(nn.Module):
-    """Node embeddings, pooled over the nodes of a candidate by a layer of AllSet.
-
-    Shapes: a `Scored` hypergraph with features → ``[num_candidates, 1]``.
-    """
+class PoolingScorer(Scorer):
+    """Node embeddings, pooled over the nodes of a candidate by a layer of AllSet."""
 
     def __init__(self, encoder: nn.Module, pool: Layer, width: int, dropout: float) -> None:
-        super().__init__()
-        self.encoder, self.pool = encoder, pool
+        super().__init__(encoder)
+        self.pool = pool
         self.norm, self.head = nn.LayerNorm(width), _head(width, width, dropout)
 
-    def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        return self.head(self.norm(self.pool(self.encoder(h, x), _scored(h).to_candidates("nodes"))))
+    def score(self, encoded: Tensor, h: Hypergraph) -> Tensor:
+        return self.head(self.norm(self.pool(encoded, _scored(h).to_candidates("nodes"))))
 
 
 def make_scorer(plan: Plan, d_in: int, edge_features: bool) -> nn.Module:

@@ -32,7 +32,7 @@ class EdgeSplit:
 
 
 def split_hyperedges(h: Hypergraph, fractions: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0) -> EdgeSplit:
-    """A random split of the distinct hyperedges of at least 2 nodes: known, valid, test.
+    """A random split of the distinct hyperedges of at least 2 nodes, but not all: known, valid, test.
 
     Identical hyperedges count as one and go together, so no duplicate of a held-out hyperedge stays behind;
     held-out parts are checked against ``known`` before they are returned. Parts after the first are rounded
@@ -58,9 +58,12 @@ def split_hyperedges(h: Hypergraph, fractions: Sequence[float] = (0.8, 0.1, 0.1)
 
 
 def set_numbers(h: Hypergraph) -> tuple[Tensor, Tensor]:
-    """``[num_edges]`` number of each hyperedge's set, and the numbers of sets of at least 2 nodes."""
-    number = distinct_sets(h).cpu()
-    return number, number[h.orders.cpu() >= MIN_ORDER].unique()
+    """``[num_edges]`` number of each hyperedge's set, and the numbers of sets that can be held out.
+
+    These have at least 2 nodes, and not all: there is no other set as large to tell that one from.
+    """
+    number, orders = distinct_sets(h).cpu(), h.orders.cpu()
+    return number, number[(orders >= MIN_ORDER) & (orders < h.num_nodes)].unique()
 
 
 def without_sets(h: Hypergraph, number: Tensor, sets: Tensor) -> Hypergraph:
