@@ -119,8 +119,10 @@ def test_attributes_without_rows(name):
 
 
 def test_numbers_beyond_the_features():
-    with pytest.raises(ValueError, match="node numbers must be below 2, got 3"):
+    with pytest.raises(ValueError, match=r"node numbers \(counted by the rows of x\) must be below 2, got 3"):
         from_edges([[0, 3]], x=np.ones((2, 1)))
+    with pytest.raises(ValueError, match=r"hyperedge numbers \(counted by the rows of edge_names\) must be"):
+        from_incidence(([0], [1]), edge_names=["a"])
 
 
 @pytest.mark.parametrize("name", ["X", "incidence", "num_members", "_overlaps"])

@@ -22,6 +22,15 @@ def test_family_over_other_nodes(role):
         overlap(H, *pair)
 
 
+def test_family_whose_nodes_have_other_names():
+    named, other = (Hypergraph.from_edges([[0, 1]], node_names=names) for names in ("ab", "ba"))
+    with pytest.raises(ValueError, match="in the same order: node 0 is 'a' here and 'b' there"):
+        overlap(named, "edges", other)
+    plain = Hypergraph.from_edges([[0, 1]])
+    for family in (named, plain, [[0, 1]]):
+        assert overlap(named, "edges", family).num_targets == 1
+
+
 def test_candidate_with_a_node_that_does_not_exist():
     with pytest.raises(ValueError, match="4"):
         overlap(H, "nodes", [[0, 4]])

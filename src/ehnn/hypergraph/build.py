@@ -65,10 +65,10 @@ def assemble(
     """A Hypergraph from ``node``, ``edge`` (``[nnz]`` each) and attributes; counts not given are inferred."""
     if node.shape[0] != edge.shape[0]:
         raise ValueError(f"{node.shape[0]} node numbers and {edge.shape[0]} hyperedge numbers do not pair up")
-    num_nodes = _count(num_nodes, "num_nodes", attributes, ("x", "y", "node_names"))
-    num_edges = _count(num_edges, "num_edges", attributes, ("edge_x", "edge_weight", "edge_names"))
-    node = as_index(node, "node numbers", num_nodes)
-    edge = as_index(edge, "hyperedge numbers", num_edges)
+    num_nodes, nodes_by = _count(num_nodes, "num_nodes", attributes, ("x", "y", "node_names"))
+    num_edges, edges_by = _count(num_edges, "num_edges", attributes, ("edge_x", "edge_weight", "edge_names"))
+    node = as_index(node, f"node numbers{nodes_by}", num_nodes)
+    edge = as_index(edge, f"hyperedge numbers{edges_by}", num_edges)
     num_nodes = _largest(node, "node") if num_nodes is None else num_nodes
     num_edges = _largest(edge, "hyperedge") if num_edges is None else num_edges
     weight = as_rows(incidence_weight, "incidence_weight", node.shape[0], "incidence", (1,))
@@ -78,18 +78,20 @@ def assemble(
     return Hypergraph(pairs, incidence_weight=weight, **attributes)
 
 
-def _count(given: int | None, name: str, attributes: dict[str, Any], rows: tuple[str, ...]) -> int | None:
-    """The count that was given, or that of the rows of an attribute, or None."""
+def _count(
+    given: int | None, name: str, attributes: dict[str, Any], rows: tuple[str, ...]
+) -> tuple[int | None, str]:
+    """The count that was given, or that of the rows of an attribute, or None; and which attribute it was."""
     if given is not None:
-        return as_count(given, name)
+        return as_count(given, name), ""
     for row in rows:
         if attributes.get(row) is not None:
             try:
-                return len(attributes[row])
+                return len(attributes[row]), f" (counted by the rows of {row})"
             except TypeError as error:
                 value = short(attributes[row])
                 raise ValueError(f"{row} must have one row per {name[4:-1]}, got {value}") from error
-    return None
+    return None, ""
 
 
 def _largest(index: Tensor, what: str) -> int:

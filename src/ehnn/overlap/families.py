@@ -47,8 +47,21 @@ def resolve(h: Hypergraph, family: Family, role: str) -> FamilyRows:
         raise ValueError(
             f"{role} family must be over the same {h.num_nodes} nodes, got one over {family.num_nodes}"
         )
+    _check_names(h, family, role)
     family = family.to(h.device)
     return FamilyRows(family.incidence, _candidate_batch(h, family, role))
+
+
+def _check_names(h: Hypergraph, family: Hypergraph, role: str) -> None:
+    """Nodes go by number: where both hypergraphs name theirs, the names must stand in the same order."""
+    here, there = h.node_names, family.node_names
+    if here is None or there is None or here == there:
+        return
+    v = next(v for v, (one, other) in enumerate(zip(here, there, strict=True)) if one != other)
+    raise ValueError(
+        f"{role} family must be over the same nodes in the same order: node {v} is {here[v]!r} here "
+        f"and {there[v]!r} there"
+    )
 
 
 def _singletons(h: Hypergraph) -> Pairs:
