@@ -80,6 +80,20 @@ def test_several_runs_are_compared(runs: list[Path]) -> None:
     assert {"run-0", "run-1", "compare"} <= set(page.ids)
 
 
+def test_runs_of_different_metrics_share_no_axis(runs: list[Path], tmp_path: Path) -> None:
+    history = [{"epoch": e, "loss": [1 / e], "valid": [-1 / e]} for e in (1, 2)]
+    other = put(tmp_path / "other", {"task": "node regression", "metric": "−RMSE", "history": history})
+    page = page_of(*runs, other)
+    alone, alike = page_of(other), page_of(*runs)
+    assert (
+        page.words.count("Validation")
+        == alike.words.count("Validation") + alone.words.count("Validation") + 1
+    )
+    assert "-0.5 (−RMSE)" in page.text.replace("−0.5", "-0.5")
+    assert "(accuracy, %)" in page.text
+    assert "(accuracy, %)" not in page_of(*runs).text
+
+
 def test_the_page_asks_for_nothing(runs: list[Path], tmp_path: Path) -> None:
     page = render(read_runs([*runs, put(tmp_path, hostile())]))
     assert all(link.startswith("#") for link in Checked(page).links)

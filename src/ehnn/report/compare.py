@@ -20,14 +20,13 @@ from .theme import SERIES
 
 def comparison(runs: Sequence[Run]) -> list[Markup]:
     """A table with a box to show or hide each run, curves and accuracies of all, and what differs."""
-    points = max(60, min(400, 4000 // len(runs)))
-    names = {metric_name(run) for run in runs}
-    metric = names.pop() if len(names) == 1 else "metric, larger is better"
-    found = [_table(runs)]
-    for key, title, label in (("loss", "Training loss", "loss"), ("valid", "Validation", metric)):
-        lines = _lines(runs, key, points)
-        if lines:
-            found.append(line_figure(title, lines, label, f"all-{key}", scales=key == "loss"))
+    metrics = list(dict.fromkeys(map(metric_name, runs)))  # unlike ones have no axis in common
+    found = [_table(runs, len(metrics) > 1)]
+    if lines := _lines(runs, "loss"):
+        found.append(line_figure("Training loss", lines, "loss", "all-loss", scales=True))
+    for i, metric in enumerate(metrics):
+        if lines := _lines(runs, "valid", metric):
+            found.append(line_figure("Validation", lines, metric, f"all-valid-{i}", scales=False))
     shares = [
         None if run.test is None or run.test.accuracy is None else 100 * run.test.accuracy for run in runs
     ]
@@ -39,11 +38,13 @@ def comparison(runs: Sequence[Run]) -> list[Markup]:
     return found if different is None else [*found, different]
 
 
-def _lines(runs: Sequence[Run], key: str, points: int) -> list[Line]:
+def _lines(runs: Sequence[Run], key: str, metric: str | None = None) -> list[Line]:
+    """The curves of all runs, or of those of one metric."""
+    points = max(60, min(400, 4000 // len(runs)))
     lines = [
         line_of(run.history, key, run.name, style=place, dash=place, run=place, points=points)
         for place, run in enumerate(runs)
-        if run.history is not None
+        if run.history is not None and metric in (None, metric_name(run))
     ]
     return [line for line in lines if line is not None]
 
@@ -60,23 +61,27 @@ def _bars(runs: Sequence[Run], values: Sequence[float | None], write: Callable[[
 COLUMNS = ("run", "model", "task", "best validation", "in epoch", "test", "time")
 
 
-def _table(runs: Sequence[Run]) -> Markup:
+def _table(runs: Sequence[Run], mixed: bool) -> Markup:
+    """``mixed``: the runs have different metrics, which are named beside their values."""
     head = tag("tr", *(tag("th", name, scope="col") for name in COLUMNS))
-    rows = [tag("tr", *_fields(run, place), class_=f"s{place % SERIES}") for place, run in enumerate(runs)]
+    rows = [
+        tag("tr", *_fields(run, place, mixed), class_=f"s{place % SERIES}") for place, run in enumerate(runs)
+    ]
     table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain runs")
     note = "Untick a run to hide it everywhere on this page."
     return figure("Runs", scroll(table, "Runs"), note=note, wide=True)
 
 
-def _fields(run: Run, place: int) -> list[Markup]:
+def _fields(run: Run, place: int, mixed: bool) -> list[Markup]:
     box = tag("input", type="checkbox", checked=True, data_shows=place, aria_label=f"Show {run.name}")
     swatch = tag("span", class_="swatch", aria_hidden="true")
     link = tag("a", run.name, href=f"#run-{place}")
     best = None if run.history is None else run.history.best()
-    values = [run.model, run.task, None, None, (on_test(run) or (None, None))[1]]
+    test = on_test(run)
+    values = [run.model, run.task, None, None, test and (f"{test[1]} ({test[0]})" if mixed else test[1])]
     if best is not None and run.history is not None:
         epochs = np.unique(run.history.epochs[best[0]])
-        values[2] = mean_std(best[1], unit(run))
+        values[2] = mean_std(best[1], unit(run)) + (f" ({metric_name(run)})" if mixed else "")
         values[3] = short(float(epochs[0])) if len(epochs) == 1 else f"{epochs[0]}–{epochs[-1]}"
     values.append(None if run.seconds is None else duration(run.seconds))
     first = tag("th", tag("div", box, swatch, link, class_="pick"), scope="row")
