@@ -1,9 +1,10 @@
 """Learning on hypergraphs with every permutation-equivariant linear operation there is."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .hypergraph import Hypergraph, batch
+if TYPE_CHECKING:
+    from .hypergraph import Hypergraph, batch
 
 __version__ = "0.1.0"
 __all__ = ["Hypergraph", "batch"]
@@ -24,19 +25,21 @@ _ROOMS = {
     "testing",
     "training",
 }
-_ESTIMATORS = {
-    "HyperedgePredictor",
-    "HypergraphClassifier",
-    "HypergraphRegressor",
-    "NodeClassifier",
-    "NodeRegressor",
+_PLACES = {
+    "Hypergraph": "hypergraph",
+    "batch": "hypergraph",
+    "HyperedgePredictor": "estimators",
+    "HypergraphClassifier": "estimators",
+    "HypergraphRegressor": "estimators",
+    "NodeClassifier": "estimators",
+    "NodeRegressor": "estimators",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Rooms and estimators are imported when first used, so that ``import ehnn`` stays quick."""
-    if name in _ESTIMATORS:
-        return getattr(import_module(f"{__name__}.estimators"), name)
+    """Everything is imported when first used, so that ``import ehnn`` and its command start at once."""
+    if name in _PLACES:
+        return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
     if name in _ROOMS:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -38,10 +38,14 @@ def backend_of(x: Tensor) -> str:
     return "cpu" if x.is_cpu else {"cuda": "triton"}.get(x.device.type, "reference")
 
 
-@torch.compiler.assume_constant_result  # compiled code is made anew when the precision changes
 def tf32() -> bool:
     """Whether products of float32 may be rounded to TF32, as `torch.set_float32_matmul_precision` says."""
     return torch.get_float32_matmul_precision() != "highest"
+
+
+# As `torch.compiler.assume_constant_result` does, which would import the compiler: a third of the time of
+# `import ehnn.nn`. Compiled code is made anew when the precision changes.
+tf32._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def apply(function: type[torch.autograd.Function], *args: Any) -> Any:
