@@ -4,7 +4,7 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
-BENCHMARKS ?= $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
+BENCHMARKS ?= $(wildcard benchmarks/*.py)
 
 VENV := .venv
 BIN := $(VENV)/bin

@@ -224,7 +224,7 @@ def main() -> None:
                         choices=["pairs", "overlaps", "peers"])  # fmt: skip
     parser.add_argument("--pairs", type=int, default=10_000_000, help="number of pairs to build from")
     parser.add_argument("--runs", type=int, default=5, help="repeats of each measurement")
-    parser.add_argument("--results", default=ROOT / "results", type=Path, help="directory of the tables")
+    parser.add_argument("--out", default=ROOT / "results", type=Path, help="directory of the tables")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
@@ -236,9 +236,10 @@ def main() -> None:
         "overlaps": lambda: overlaps_part(options.runs),
         "peers": lambda: peers_part(options.runs),
     }
-    source = provenance("python benchmarks/build.py")
+    asked = f"--parts {' '.join(options.parts)} --pairs {options.pairs} --runs {options.runs}"
+    source = provenance(f"python benchmarks/build.py {asked}")
     rows = list(chain.from_iterable(parts[name]() for name in options.parts))
-    path = write_rows("build", [r | source for r in rows], options.results)
+    path = write_rows("build", [r | source for r in rows], options.out)
     print(f"wrote {path.parent.name}/{path.name}")
 
 

@@ -28,7 +28,8 @@ def main() -> None:
     parser.add_argument("--out", default="results")
     given = parser.parse_args()
     if not torch.cuda.is_available():
-        parser.error("this benchmark needs a GPU")
+        print("skipped: this benchmark needs a GPU")
+        return
     torch.manual_seed(0)
     x = torch.randn(ROWS, WIDTH, device="cuda", requires_grad=True)
     w = (torch.randn(WIDTH, WIDTH, device="cuda") / WIDTH**0.5).requires_grad_()

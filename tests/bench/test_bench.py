@@ -157,6 +157,8 @@ def test_bad_requests_are_one_line(tmp_path, capsys):
     assert main([]) == 2
     assert main(["cost", "--variants", "quick", "--out", str(tmp_path)]) == 2
     assert "variants must be among" in capsys.readouterr().err
+    assert main(["scale", "--variants", "graph", "--out", str(tmp_path)]) == 2
+    assert "--variants does not go with the benchmark 'scale'" in capsys.readouterr().err
     with pytest.raises(ValueError, match="device must be cpu or cuda"):
         bench.peers(device="abacus")
     with pytest.raises(ValueError, match="no tables"):

@@ -82,33 +82,33 @@ def test_help_reads_well(command: tuple[str, ...], words: tuple[str, ...]) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("reproduce k-egde", "unknown experiment 'k-egde'. Did you mean 'k-edge'? Known: k-edge, ablation"),
+        ("reproduce k-egde", "unknown experiment 'k-egde' (did you mean 'k-edge'?). Known: k-edge, ablation"),
         (
             "reproduce k-edge --models ehnn-mpl",
-            "unknown model 'ehnn-mpl'. Did you mean 'ehnn-mlp'? Known: all-deep",
+            "unknown model 'ehnn-mpl' (did you mean 'ehnn-mlp'?). Known: all-deep",
         ),
         (
             "reproduce k-edge --setting seen outer",
             "unknown setting 'outer'. Known: seen, interpolation, extrapol",
         ),
-        ("reproduce k-edge --device gpu", "unknown device 'gpu'."),
+        ("reproduce k-edge --device gpu", "unknown device 'gpu'"),
         ("reproduce k-edge --seeds 0", "'--seeds'"),
         ("reproduce k-edge --seeds many", "'--seeds'"),
         ("reproduce k-edge --sede 3", "--seeds"),
-        ("reproduce nodes --datasets zo", "unknown dataset 'zo'. Did you mean 'zoo'?"),
+        ("reproduce nodes --datasets zo", "unknown dataset 'zo' (did you mean 'zoo'?)"),
         ("reprodcue", "No such command 'reprodcue'"),
         ("train zoo --model ehnn-mlp", "unknown task 'zoo'. Known: k-edge, nodes"),
         ("train k-edge --dataset zoo --model ehnn-mlp", "No such option"),
         ("train nodes --dataset zoo --model ehnn-mlp --parallel yes", "unknown way to go parallel 'yes'"),
         ("train nodes --dataset zoo --model ehnn-mlp --ranks 2", "--ranks goes with --parallel partition"),
         ("train nodes --data a.csv --model ehnn-mlp", "No such option"),
-        ("tune --dataset zoo --model ehnn", "unknown model 'ehnn'."),
-        ("tune --dataset zo --model ehnn-mlp", "unknown dataset 'zo'. Did you mean 'zoo'?"),
+        ("tune --dataset zoo --model ehnn", "unknown model 'ehnn'"),
+        ("tune --dataset zo --model ehnn-mlp", "unknown dataset 'zo' (did you mean 'zoo'?)"),
         ("tune --dataset zoo --model ehnn-mlp --sampler best", "unknown sampler 'best'."),
-        ("train k-edge --model ehnn", "unknown model 'ehnn'."),
+        ("train k-edge --model ehnn", "unknown model 'ehnn'"),
         ("train k-edge --model ehnn-mlp --lr -1", "lr must be above 0"),
         ("train k-edge --model ehnn-mlp --schedule linear", "schedule must be one of"),
-        ("data info zooo", "unknown dataset 'zooo'. Did you mean 'zoo'?"),
+        ("data info zooo", "unknown dataset 'zooo' (did you mean 'zoo'?)"),
         ("data fetch zoo nothing", "unknown dataset 'nothing'."),
     ],
 )
@@ -221,7 +221,7 @@ def test_module_and_lists_in_a_process(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "ehnn", "reproduce", "k-edge", "--models", "ehnn-mlp", "ehnn-mpl"]
     done = subprocess.run(command, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 2
-    assert done.stderr.startswith("Error: unknown model 'ehnn-mpl'. Did you mean 'ehnn-mlp'?")
+    assert done.stderr.startswith("Error: unknown model 'ehnn-mpl' (did you mean 'ehnn-mlp'?)")
 
 
 def test_an_interrupt_leaves_a_run_that_goes_on(tmp_path: Path) -> None:

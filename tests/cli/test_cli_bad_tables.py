@@ -76,9 +76,9 @@ def test_text_that_is_not_utf_8() -> None:
         (
             "FILE --label-column team --model ehnn-mpl",
             2,
-            "unknown model 'ehnn-mpl'. Did you mean 'ehnn-mlp'?",
+            "unknown model 'ehnn-mpl' (did you mean 'ehnn-mlp'?)",
         ),
-        ("FILE --label-column team --task node", 2, "unknown task 'node'. Did you mean 'nodes'?"),
+        ("FILE --label-column team --task node", 2, "unknown task 'node' (did you mean 'nodes'?)"),
         ("FILE --label-column team --task hyperedges", 2, "leave out --label-column"),
         (
             "FILE --label-column team --layout rows",

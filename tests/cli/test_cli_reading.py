@@ -203,7 +203,7 @@ def test_other_digits_are_another_name(name: str, hint: str) -> None:
 
 def test_names_that_begin_so_are_suggested_first(pairs: Path) -> None:
     said = run("train", "--data", pairs, *COLUMNS, "--model", "ehnn", code=2)
-    assert "unknown model 'ehnn'. Did you mean 'ehnn-transformer' or 'ehnn-mlp'?" in said
+    assert "unknown model 'ehnn' (did you mean 'ehnn-transformer' or 'ehnn-mlp'?)" in said
 
 
 def test_an_interrupt_promises_nothing_that_is_not_there() -> None:

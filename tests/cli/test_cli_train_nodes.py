@@ -17,6 +17,7 @@ import typer
 
 import ehnn
 from ehnn.cli.train_nodes import Run, train_nodes
+from ehnn.reproduce.nodes_config import settings_of
 from ehnn.training.checkpoint import load_checkpoint
 
 PYTHONPATH = os.pathsep.join([str(Path(ehnn.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
@@ -48,6 +49,15 @@ def same(directory: Path, expected: tuple[dict[str, Any], dict[str, Any]]) -> No
     for mine, theirs in zip(found[1]["history"], expected[1]["history"], strict=True):
         assert mine["loss"] == pytest.approx(theirs["loss"], abs=1e-10)
         assert mine["valid"] == theirs["valid"]
+
+
+def test_what_is_not_asked_for_is_the_models_own_on_the_dataset():
+    own = settings_of("ehnn-mlp+", "zoo")
+    unasked = Run("zoo", "ehnn-mlp+", None, 5, None, None, None, 0, "float32")
+    assert unasked.settings() == own
+    asked = Run("zoo", "ehnn-mlp+", 8, 5, 0.5, 0.0, 0.25, 0, "float32").settings()
+    assert (asked.width, asked.lr, asked.weight_decay, asked.dropout) == (8, 0.5, 0.0, 0.25)
+    assert asked.options == own.options
 
 
 def test_a_killed_rank_is_started_again_and_nothing_is_lost(

@@ -339,7 +339,7 @@ def test_names_seeds_and_errors() -> None:
             first.predict(bad)
     for wrong, message in (
         ({"negatives": "soft"}, "kind must be one of"),
-        ({"sketch": -1}, "sketch must be an integer of at least 0, got -1"),
+        ({"sketch": -1}, "sketch must be an integer that is not negative, got -1"),
         ({"batch_size": 1}, "batch_size must be an integer of at least 2"),
         ({"options": {"head": 2}}, "options of model 'ehnn-mlp'"),
     ):

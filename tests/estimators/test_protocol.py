@@ -317,6 +317,20 @@ def test_numbers_of_numpy_train_and_are_saved(tmp_path):
     )
     model.fit([[0, 1], [1, 2, 3]], [0, 1, 0, 1]).save(tmp_path / "m")
     assert ehnn.NodeClassifier.load(tmp_path / "m").width == 4
+    members, y = overlap_hypergraphs(6)
+    ehnn.HypergraphClassifier(**QUICK, batch_size=np.int64(2)).fit(members, y).predict(members)
+    ring = [[i, (i + 1) % 9, (i + 2) % 9] for i in range(9)]
+    ehnn.HyperedgePredictor(**QUICK, batch_size=np.int64(4), sketch=np.int64(8)).fit(ring).predict(ring)
+
+
+@pytest.mark.parametrize("model", ["ehnn-mlp", "hyper-gcn", "hgnn"])
+def test_weights_are_not_read(model, kinds):
+    weights = torch.arange(kinds.num_edges) + 1.0
+    plain, weighted = (
+        ehnn.NodeClassifier(**QUICK | {"model": model}).fit(h).predict_proba(h)
+        for h in (kinds, kinds.replace(edge_weight=weights))
+    )
+    np.testing.assert_array_equal(plain, weighted)
 
 
 def test_lists_of_tensors_are_of_numbers():

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 
 from ehnn import Hypergraph
-from ehnn.hypergraph import clique_expansion, line_expansion, star_expansion
+from ehnn.hypergraph import batch, clique_expansion, line_expansion, star_expansion, with_self_loops
 from ehnn.hypergraph.products import _bound, common_columns
 from ehnn.testing.strategies import batches, hypergraphs
 
@@ -93,3 +93,14 @@ def test_billions_of_pairs_are_refused_at_once():
     h = Hypergraph.from_incidence((torch.zeros_like(edge), edge))
     with pytest.raises(ValueError, match="up to 40,000,000,000 overlapping pairs"):
         line_expansion(h)
+
+
+def test_self_loops_for_nodes_that_have_none():
+    h = Hypergraph.from_edges([[0, 1], [2], []], num_nodes=4, x=torch.eye(4), y=torch.arange(4))
+    looped = with_self_loops(h)
+    assert looped.edges() == [[0, 1], [2], [], [0], [1], [3]]
+    assert torch.equal(looped.y, h.y)
+    assert with_self_loops(looped).num_edges == 6
+    both = with_self_loops(batch([h, h]))
+    assert both.edge_batch.tolist() == [0] * 3 + [1] * 3 + [0] * 3 + [1] * 3
+    assert [g.num_edges for g in both.unbatch()] == [6, 6]

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from ehnn import Hypergraph
 from ehnn.reproduce import nodes, nodes_memory, nodes_runs, nodes_table
 from ehnn.reproduce.nodes_config import MODELS, Settings
 from ehnn.results import read_rows, write_rows
@@ -93,14 +92,6 @@ def test_default_group_follows_nodes_and_width(h, monkeypatch):
     monkeypatch.setattr(nodes_memory, "_budget", lambda device: 55 * 46 * 4 * 64 * 7.5)
     assert nodes_memory.default_group(h, "ehnn-mlp", Settings(64), "cpu") == 7
     assert nodes_memory.default_group(h, "ehnn-mlp", Settings(512), "cpu") == 1
-
-
-def test_self_loops():
-    h = Hypergraph.from_edges([[0, 1], [2], []], num_nodes=4, x=torch.eye(4), y=torch.arange(4))
-    looped = nodes.with_self_loops(h)
-    assert looped.edges() == [[0, 1], [2], [], [0], [1], [3]]
-    assert torch.equal(looped.y, h.y)
-    assert nodes.with_self_loops(looped).num_edges == 6
 
 
 def outcome(model: str, dataset: str, tests: list[float]) -> nodes_runs.Outcome:

@@ -14,6 +14,9 @@ from . import BENCHES, merge
 from .machine import threads
 from .plots import draw_scale
 
+_NOT_PASSED = ("names", "threads", "merge")
+"""Options that are not for a benchmark itself."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run benchmarks by name; returns the exit code."""
@@ -58,10 +61,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _given(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """The options that were given and that the benchmark knows."""
+    """The options that were given, which must be this benchmark's."""
     known = inspect.signature(BENCHES[name]).parameters
-    given = {k: v for k, v in vars(options).items() if v is not None}
-    return {k: v for k, v in given.items() if k in known}
+    given = {k: v for k, v in vars(options).items() if v is not None and k not in _NOT_PASSED}
+    wrong = next((k for k in given if k not in known), None)
+    if wrong is not None:
+        raise ValueError(f"--{wrong.replace('_', '-')} does not go with the benchmark {name!r}")
+    return given
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import numpy as np
 
 from ehnn.estimators import HyperedgePredictor
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import short
 from ehnn.io._names import factorize
-from ehnn.io._support import shorten, suggest
+from ehnn.io._support import suggest
 from ehnn.tasks.hyperedges import is_in
 
 from .sheets import Sheet
@@ -39,7 +40,7 @@ def _over_nodes_of(known: Hypergraph, sheet: Sheet) -> Hypergraph:
         at = int(np.flatnonzero(new)[edge[new].argmin()])
         name = (sheet.h.node_names or ())[node[at]]
         near = suggest(name, (known.node_names or ())[:10_000])
-        raise ValueError(f"{sheet.line(int(edge[at]))}: node {shorten(name)} was not there in training{near}")
+        raise ValueError(f"{sheet.line(int(edge[at]))}: node {short(name)} was not there in training{near}")
     empty = (sheet.h.orders == 0).nonzero()
     if len(empty):
         raise ValueError(f"{sheet.line(int(empty[0]))}: the set has no members")

@@ -12,9 +12,10 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import short
 from ehnn.io._csv_table import MISSING, Table, numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
-from ehnn.io._support import shorten, suggest
+from ehnn.io._support import suggest
 
 from .layouts import open_table
 from .sheets import Columns, Sheet
@@ -40,10 +41,10 @@ def values_of(columns: Columns, name: str, count: int, hint: str = "") -> tuple[
     if differ.any():
         row = int(rows[np.argmax(differ)])
         before = int(first[owner[row]])
-        whose = f"{columns.what} {shorten(columns.names[owner[row]])}"
+        whose = f"{columns.what} {short(columns.names[owner[row]])}"
         raise ValueError(
-            f"{table.place(row)}: column {name!r} says {shorten(cells[row])} of {whose}, but "
-            f"{table.place(before)} says {shorten(cells[before])}{hint}"
+            f"{table.place(row)}: column {name!r} says {short(cells[row])} of {whose}, but "
+            f"{table.place(before)} says {short(cells[before])}{hint}"
         )
     return [cells[row] if row >= 0 else None for row in first.tolist()], first
 
@@ -71,7 +72,7 @@ def with_node_table(sheet: Sheet, path: Path, id_column: str | None) -> tuple[Sh
     remarks = []
     if len(new):
         row = int(new[0])
-        text = f"{shorten(ids[row])} ({table.place(row)}){_alike(ids[row], known[:10_000])}"
+        text = f"{short(ids[row])} ({table.place(row)}){_alike(ids[row], known[:10_000])}"
         if len(new) == len(ids):
             raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}")
         count = len(names) - len(known)
@@ -147,7 +148,7 @@ def learn_feature(columns: Columns, name: str, count: int) -> Feature | str:
         raise not_finite(columns.table, row, name, wrong)
     if good.sum() > len(good) / 2 and len(good) > 4:
         raise ValueError(
-            f"{columns.table.place(row)}: column {name!r} holds numbers elsewhere, got {shorten(wrong)}; "
+            f"{columns.table.place(row)}: column {name!r} holds numbers elsewhere, got {short(wrong)}; "
             "leave the cell blank, or leave the column out with --feature-columns"
         )
     if len(distinct) > MAX_CATEGORIES:
@@ -163,7 +164,7 @@ def new_texts(feature: Feature, columns: Columns) -> str | None:
     if not new:
         return None
     what = f"{columns.table.path}: column {feature.column!r}"
-    return f"{what} has {len(new)} texts that were not there in training, {shorten(min(new))} for one"
+    return f"{what} has {len(new)} texts that were not there in training, {short(min(new))} for one"
 
 
 def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
@@ -205,7 +206,7 @@ def _as_float(text: str) -> float:
 
 def not_finite(table: Table, row: int, column: str, text: str) -> ValueError:
     """Names the cell that should be a number."""
-    return ValueError(f"{table.place(row)}: column {column!r} must be a finite number, got {shorten(text)}")
+    return ValueError(f"{table.place(row)}: column {column!r} must be a finite number, got {short(text)}")
 
 
 def encode(features: Sequence[Feature], columns: Columns | None, count: int) -> Tensor:

@@ -26,8 +26,8 @@ def choose(what: str, given: str, known: Iterable[str]) -> str:
         return given
     begin = [name for name in known if given and name.startswith(given.lower())]
     close = begin or difflib.get_close_matches(given.lower(), known, n=1)
-    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    fail(f"unknown {what} {given!r}.{hint} Known: {', '.join(known)}")
+    hint = f" (did you mean {' or '.join(map(repr, close))}?)" if close else ""
+    fail(f"unknown {what} {given!r}{hint}. Known: {', '.join(known)}")
 
 
 def choose_all(what: str, given: Sequence[str] | None, known: Sequence[str]) -> list[str]:

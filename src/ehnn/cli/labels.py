@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ehnn.io._support import shorten
+from ehnn.hypergraph.validate import short
 
 from .columns import as_numbers, not_finite, values_of
 from .sheets import Columns
@@ -45,9 +45,7 @@ def read_labels(columns: Columns, name: str, count: int, numeric: bool, hint: st
 
 def _check_classes(distinct: list[str], numbers: np.ndarray, labelled: int, where: str) -> None:
     if len(distinct) == 1:
-        raise ValueError(
-            f"{where} has only one class, {shorten(distinct[0])}; there is nothing to tell apart"
-        )
+        raise ValueError(f"{where} has only one class, {short(distinct[0])}; there is nothing to tell apart")
     if len(distinct) <= max(2, labelled // 2):
         return
     hint = "; to predict a number: --regression" if numbers.all() else ""

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ehnn.hypergraph.validate import short
 from ehnn.io._csv_table import Table, check_delimiter, read_table
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
-from ehnn.io._support import shorten
 
 KINDS = ("pairs", "sets", "lines", "hif")
 MEMBERS = ("members", "nodes", "items")
@@ -126,4 +126,4 @@ def _which(table: Table, node: str | None, edge: str | None) -> str:
 
 
 def _columns(table: Table) -> str:
-    return shorten(list(table.columns), 300)
+    return short(list(table.columns), 300)

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ehnn.io._support import shorten
+from ehnn.hypergraph.validate import short
 from ehnn.io.atomic import atomic_write
 
 from .candidates import score_candidates
@@ -162,7 +162,7 @@ def _new_classes(recipe: Recipe, sheet: Sheet, estimator: Any) -> list[str]:
     row = next(row for row, cell in enumerate(cells) if cell in new)
     count = sum(cell in new for cell in cells)
     return [
-        f"{columns.table.place(row)}: class {shorten(cells[row])} was not there in training and cannot be "
+        f"{columns.table.place(row)}: class {short(cells[row])} was not there in training and cannot be "
         f"predicted; {count} rows have such a class"
     ]
 

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import short
 from ehnn.io import from_named_edges, read_edge_lines, read_hif
 from ehnn.io._csv_sides import Side
 from ehnn.io._csv_table import Table
 from ehnn.io._names import factorize
-from ehnn.io._support import read_text, shorten
+from ehnn.io._support import read_text
 
 from .layouts import Layout, open_table
 
@@ -116,7 +117,7 @@ def _set_names(table: Table, column: str | None) -> tuple[str, ...]:
     if len(distinct) != len(names):
         again = int(np.flatnonzero(_first(codes, len(distinct))[codes] != np.arange(len(names)))[0])
         raise ValueError(
-            f"{table.place(again)}: {shorten(names[again])} names a second set in column {column!r}; "
+            f"{table.place(again)}: {short(names[again])} names a second set in column {column!r}; "
             "where a row is one member of a set, give --node-column and --edge-column"
         )
     return tuple(names)
@@ -143,7 +144,7 @@ def _literal(cell: str, row: int, table: Table) -> list[str]:
     try:
         return list(map(str, ast.literal_eval(cell))) if cell else []
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise ValueError(f"{table.place(row)}: {shorten(cell)} is not a list of names") from None
+        raise ValueError(f"{table.place(row)}: {short(cell)} is not a list of names") from None
 
 
 def _lines(path: Path, layout: Layout) -> Sheet:
@@ -185,7 +186,7 @@ def _hif(path: Path, layout: Layout) -> Sheet:
     data = json.loads(read_text(path))
     return Sheet(
         path, layout, h, _attributes(path, data, "node", nodes), _attributes(path, data, "edge", edges),
-        lambda e: f"{path}, edge {shorten(edges[e])}",
+        lambda e: f"{path}, edge {short(edges[e])}",
     )  # fmt: skip
 
 

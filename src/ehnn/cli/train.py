@@ -159,9 +159,23 @@ def nodes(
         typer.Option(min=1, show_default="the model's on this dataset", help="Channels between layers."),
     ] = None,
     epochs: Annotated[int, typer.Option(min=1, help="Full-batch steps.")] = 500,
-    lr: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
-    weight_decay: Annotated[float, typer.Option(help="Added to the gradient.")] = 0.0,
-    dropout: Annotated[float, typer.Option(min=0, max=1, help="Between the layers.")] = 0.5,
+    lr: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(show_default="the model's on this dataset", help="Learning rate."),
+    ] = None,
+    weight_decay: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(show_default="the model's on this dataset", help="Added to the gradient."),
+    ] = None,
+    dropout: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option(
+            min=0,
+            max=1,
+            show_default="the model's on this dataset",
+            help="Between the layers; 0 switches off that inside φ too.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the split, the parameters and dropout.")] = 0,
     dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
     parallel: Annotated[str, typer.Option(help="none, or partition: a shard of nodes per rank.")] = "none",
@@ -185,9 +199,6 @@ def nodes(
     ehnn train nodes --dataset zoo --model ehnn-mlp
     ehnn train nodes --dataset walmart-1 --model ehnn-mlp --parallel partition --ranks 2
     """
-    choose("way to go parallel", parallel, ("none", "partition"))
-    if ranks is not None and parallel == "none":
-        fail("--ranks goes with --parallel partition")
     where = pick_device(device)
     with readable_errors(resume="Run the same command to go on."):
         from .train_nodes import train_nodes

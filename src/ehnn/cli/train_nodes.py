@@ -14,7 +14,7 @@ import torch
 import typer
 from torch import nn
 
-from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph import Hypergraph, with_self_loops
 from ehnn.io.atomic import atomic_write
 from ehnn.reproduce.nodes_config import MODELS, Settings, find_model, make_model, settings_of
 from ehnn.training import Result, TrainConfig, fit
@@ -35,9 +35,9 @@ def train_nodes(
     model: str,
     width: int | None = None,
     epochs: int = 500,
-    lr: float = 1e-3,
-    weight_decay: float = 0.0,
-    dropout: float = 0.5,
+    lr: float | None = None,
+    weight_decay: float | None = None,
+    dropout: float | None = None,
     seed: int = 0,
     parallel: str = "none",
     ranks: int | None = None,
@@ -48,7 +48,9 @@ def train_nodes(
 ) -> None:
     """Train ``model`` on the nodes of ``dataset`` and keep the parameters that are best on validation.
 
-    ``dropout`` acts between layers; inside φ it is the model's own on this dataset, and 0 switches both off.
+    ``width``, ``lr``, ``weight_decay`` and ``dropout`` are the model's own on this dataset (`settings_of`)
+    where they are None. ``dropout`` acts between layers; inside φ it is always the model's own, but 0 turns
+    both off.
     With ``parallel="partition"`` the hypergraph is spread over ``ranks`` processes, which are started here
     unless torchrun did. The run is the same on any number of them, and goes on from the checkpoint in
     ``directory`` on any other number.
@@ -58,6 +60,8 @@ def train_nodes(
     folder = directory or run.folder()
     size = os.environ.get("WORLD_SIZE") if "RANK" in os.environ else None
     if choose("way to go parallel", parallel, PARALLEL) == "none":
+        if ranks is not None:
+            fail("--ranks goes with --parallel partition")
         if size not in (None, "1"):
             fail(f"torchrun started {size} ranks, and each would train on everything: --parallel partition")
         run.claim(folder)
@@ -82,9 +86,9 @@ class Run:
     model: str
     width: int | None
     epochs: int
-    lr: float
-    weight_decay: float
-    dropout: float
+    lr: float | None
+    weight_decay: float | None
+    dropout: float | None
     seed: int
     dtype: str
     data_dir: Path | None = None
@@ -114,10 +118,8 @@ class Run:
         options = dict(known.options)
         if self.dropout == 0:
             options |= {name: 0.0 for name in options if name.endswith("dropout")}
-        return replace(
-            known, width=self.width or known.width, lr=self.lr, weight_decay=self.weight_decay,
-            dropout=self.dropout, options=options,
-        )  # fmt: skip
+        asked = {name: getattr(self, name) for name in ("width", "lr", "weight_decay", "dropout")}
+        return replace(known, options=options, **{k: v for k, v in asked.items() if v is not None})
 
     def config(self) -> TrainConfig:
         return replace(
@@ -140,7 +142,7 @@ class Run:
 
     def alone(self, folder: Path, device: str) -> Result:
         """Train in one process."""
-        from ehnn.reproduce.nodes import make_task, with_self_loops
+        from ehnn.reproduce.nodes import make_task
 
         h = self.load()
         h = (with_self_loops(h) if find_model(self.model).self_loops else h).to(device)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
+
+from ehnn.io._support import suggest
 
 from .cards import Card, File, Statistics
 
@@ -275,6 +276,4 @@ def card(name: str) -> Card:
     noisy = re.fullmatch(r"(house|walmart)-(\d+(?:\.\d+)?)", key)
     if noisy:
         return with_noise(_NOISY[noisy[1]], noisy[2])
-    close = difflib.get_close_matches(key, _CARDS, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"unknown dataset {name!r}.{hint} Known: {', '.join(_CARDS)}")
+    raise ValueError(f"unknown dataset {name!r}{suggest(key, _CARDS)}. Known: {', '.join(_CARDS)}")

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import as_count
 from ehnn.io._support import suggest
 from ehnn.training import Task, TrainConfig, fit
 
@@ -117,13 +118,11 @@ class Estimator:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
     def _plan(self) -> Plan:
-        if isinstance(self.width, bool) or not isinstance(self.width, (int, np.integer)) or self.width < 1:
-            raise ValueError(f"width must be a positive integer, got {self.width!r}")
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
         if isinstance(self.random_state, bool) or not isinstance(self.random_state, (int, np.integer)):
             raise ValueError(f"random_state must be an integer, got {self.random_state!r}")
-        return Plan(self.model, int(self.width), self.dropout, self.options)
+        return Plan(self.model, as_count(self.width, "width", 1), self.dropout, self.options)
 
     def _device(self) -> torch.device:
         if self.device == "auto":

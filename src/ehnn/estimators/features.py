@@ -103,7 +103,8 @@ class Features:
         return self.mean.shape[0] + self.edge_width
 
     def apply(self, h: Hypergraph) -> Hypergraph:
-        """``h`` with the features that the model reads."""
+        """``h`` with the features that the model reads, and without weights."""
+        h = h.replace(edge_weight=None, incidence_weight=None)
         x = (self.raw(h) - self.mean.to(h.device)) / self.scale.to(h.device)
         found = 0 if h.edge_x is None else h.edge_x.shape[1]
         if found != self.edge_width:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
-from ehnn.io._support import shorten
+from ehnn.hypergraph.validate import as_count, short
 from ehnn.tasks.hyperedges import (
     HyperedgePrediction,
     Scored,
@@ -80,10 +80,7 @@ class HyperedgePredictor(Estimator):
         """
         assert isinstance(self, HyperedgePredictor)
         plan, device = self._plan(), self._device()
-        for name, least in (("batch_size", 2), ("sketch", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}")
+        batch_size, sketch = as_count(self.batch_size, "batch_size", 2), as_count(self.sketch, "sketch")
         graph = as_hypergraph(h).to("cpu")
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
@@ -91,13 +88,13 @@ class HyperedgePredictor(Estimator):
         held_out = min(self.validation_fraction, _MOST_HELD_OUT / max(graph.num_edges, 1))
         split = split_hyperedges(graph, (1 - held_out, held_out, 0.0), int(self.random_state))
         self.features_ = Features.learn(
-            split.known, self.features, auto="both", sketch=self.sketch, seed=int(self.random_state)
+            split.known, self.features, auto="both", sketch=sketch, seed=int(self.random_state)
         )
         self.n_features_in_ = self.features_.channels
         task = HyperedgePrediction(
             split.known, split.valid, negatives=self.negatives, seed=int(self.random_state),
             prepare=lambda known: plan.prepare(self.features_.apply(known)).to(device),
-            batch_size=self.batch_size // 2,
+            batch_size=batch_size // 2,
         )  # fmt: skip
         self._train(self._make, task, bool(split.valid.num_edges))
         self.hypergraph_ = graph
@@ -137,7 +134,7 @@ class HyperedgePredictor(Estimator):
         model = self.model_.eval()
         judge: Any = partial(model.score, model.encoder(h)) if isinstance(model, Scorer) else model
         found = []
-        for part in rows.split(self.batch_size):
+        for part in rows.split(int(self.batch_size)):
             chosen = torch.zeros(asked.num_edges, dtype=torch.bool).index_fill(0, part, True)
             found.append(judge(Scored.of(h, keep_edges(asked, chosen))))
         return torch.cat(found).squeeze(1).double().cpu()
@@ -183,11 +180,11 @@ def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
         found = _renumbered(h, candidates.to("cpu"))
     else:
         if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Iterable):
-            raise ValueError(f"candidates must be a list of sets of nodes, got {shorten(candidates)}")
+            raise ValueError(f"candidates must be a list of sets of nodes, got {short(candidates)}")
         sets = list(candidates)
         wrong = next((s for s in sets if isinstance(s, (str, bytes)) or not isinstance(s, Iterable)), None)
         if wrong is not None:
-            raise ValueError(f"a candidate must be a set of nodes, got {shorten(wrong)}")
+            raise ValueError(f"a candidate must be a set of nodes, got {short(wrong)}")
         lists = [list(s) for s in sets]
         nodes = node_numbers(h, [v for one in lists for v in one], "a candidate's")
         edge = torch.repeat_interleave(torch.tensor([len(one) for one in lists], dtype=torch.int64))

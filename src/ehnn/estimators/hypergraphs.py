@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph, batch
+from ehnn.hypergraph.validate import as_count
 
 from .base import Estimator, Self
 from .features import Features
@@ -50,8 +51,7 @@ class HypergraphEstimator(Estimator):
         """
         assert isinstance(self, HypergraphEstimator)
         plan = self._plan()
-        if isinstance(self.batch_size, bool) or not isinstance(self.batch_size, int) or self.batch_size < 1:
-            raise ValueError(f"batch_size must be a positive integer, got {self.batch_size!r}")
+        batch_size = as_count(self.batch_size, "batch_size", 1)
         if self.path is not None and (not self.path or self.path[-1] != "graph"):
             raise ValueError(f"path must end in 'graph', got {self.path!r}")
         members, values = as_members(hypergraphs), as_list(y)
@@ -67,7 +67,7 @@ class HypergraphEstimator(Estimator):
         for rows in parts:
             chosen = rows.nonzero().squeeze(1)
             chosen = chosen[torch.randperm(chosen.shape[0], generator=generator)]
-            chunks = [c for c in chosen.split(self.batch_size) if len(c)]
+            chunks = [c for c in chosen.split(batch_size) if len(c)]
             ready = [
                 plan.prepare(self.features_.apply(batch(members[i] for i in c.tolist()))) for c in chunks
             ]

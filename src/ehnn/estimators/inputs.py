@@ -12,8 +12,9 @@ from torch import Tensor
 
 from ehnn import io
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import short
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
-from ehnn.io._support import shorten, suggest
+from ehnn.io._support import suggest
 
 from .labels import is_missing, plain
 
@@ -49,7 +50,7 @@ def as_hypergraph(data: Any) -> Hypergraph:
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return _from_lists(data)
     hint = "; read files with ehnn.io.read_csv or ehnn.io.read_hif" if isinstance(data, str) else ""
-    raise ValueError(f"a hypergraph must be {_HOW}; got {shorten(data)}{hint}")
+    raise ValueError(f"a hypergraph must be {_HOW}; got {short(data)}{hint}")
 
 
 def _from_lists(edges: Iterable[Any]) -> Hypergraph:
@@ -59,7 +60,7 @@ def _from_lists(edges: Iterable[Any]) -> Hypergraph:
         raise ValueError(f"hyperedges must be collections of nodes: {error}") from error
     for i, edge in enumerate(lists):
         if any(map(is_missing, edge)):
-            raise ValueError(f"hyperedge {i} (from 0) has a missing node: {shorten(edge)}")
+            raise ValueError(f"hyperedge {i} (from 0) has a missing node: {short(edge)}")
     numbers = all(isinstance(v, Integral) and not isinstance(v, bool) for edge in lists for v in edge)
     return Hypergraph.from_edges(lists) if numbers else io.from_named_edges(lists)  # type: ignore[arg-type]
 
@@ -138,7 +139,7 @@ def node_numbers(h: Hypergraph, nodes: Iterable[Any], what: str = "node") -> Ten
     if h.node_names is None:
         for v in wanted:
             if not isinstance(v, int) or isinstance(v, bool) or not 0 <= v < h.num_nodes:
-                raise ValueError(f"{what} {shorten(v)} is not a node: expected 0 to {h.num_nodes - 1}")
+                raise ValueError(f"{what} {short(v)} is not a node: expected 0 to {h.num_nodes - 1}")
         return torch.tensor(wanted, dtype=torch.int64)
     number = {name: i for i, name in enumerate(h.node_names)}
     if len(number) != h.num_nodes:
@@ -147,7 +148,7 @@ def node_numbers(h: Hypergraph, nodes: Iterable[Any], what: str = "node") -> Ten
         return torch.tensor([number[v] for v in wanted], dtype=torch.int64)
     except (KeyError, TypeError):
         unknown = next(v for v in wanted if not _known(v, number))
-    raise ValueError(f"{what} {shorten(unknown)} is not a node{suggest(unknown, list(number)[:10_000])}")
+    raise ValueError(f"{what} {short(unknown)} is not a node{suggest(unknown, list(number)[:10_000])}")
 
 
 def _known(value: Any, known: Mapping[Hashable, int]) -> bool:

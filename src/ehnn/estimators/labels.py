@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn.io._support import shorten
+from ehnn.hypergraph.validate import short
 
 
 def is_missing(value: Any) -> bool:
@@ -34,7 +34,7 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
     elif hasattr(y, "to_numpy"):  # a pandas frame
         y = y.to_numpy().tolist()
     if isinstance(y, (str, bytes)) or not isinstance(y, Sequence):
-        raise ValueError(f"{name} must be one label per row or a mapping from names, got {shorten(y)}")
+        raise ValueError(f"{name} must be one label per row or a mapping from names, got {short(y)}")
     if len(y) and all(isinstance(v, list) and len(v) == 1 for v in y):
         y = [v[0] for v in y]
     return [plain(v) for v in y]
@@ -67,7 +67,7 @@ def plain_class(value: Any) -> Any:
     if isinstance(value, float):
         raise ValueError(f"label {value} is not a class; to predict numbers, use a regressor")
     if not isinstance(value, int):
-        raise ValueError(f"a label must be text or an integer, got {shorten(value)}")
+        raise ValueError(f"a label must be text or an integer, got {short(value)}")
     if value < 0:
         raise ValueError(f"label {value} is negative; classes count from 0, and -1 means no label")
     return value

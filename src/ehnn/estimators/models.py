@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph import Hypergraph, with_self_loops
+from ehnn.io._support import suggest
 from ehnn.nn import EHNNMLP, EHNNTransformer, Layer, Readout, Stack, baselines, pairs_path
 from ehnn.nn.dropout import Dropout
 
@@ -63,11 +62,9 @@ def find(name: Any) -> Known:
     """The model called ``name``; a ValueError with the known names otherwise."""
     if isinstance(name, str) and name in KNOWN:
         return KNOWN[name]
-    close = difflib.get_close_matches(str(name).lower(), KNOWN, n=1)
-    hint = f" (did you mean {close[0]!r}?)" if close else ""
     raise ValueError(
         f"model must be one of {', '.join(KNOWN)}, or a factory (d_in, d_out) -> nn.Module, "
-        f"got {name!r}{hint}"
+        f"got {name!r}{suggest(name, KNOWN)}"
     )
 
 
@@ -193,20 +190,3 @@ class Pooled(nn.Module):
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         rows, overlap = self.encoder(h, x).relu(), h.overlap("nodes", "graph")
         return self.mean(rows, overlap) + self.sum(rows / 32, overlap)
-
-
-def with_self_loops(h: Hypergraph) -> Hypergraph:
-    """``h`` and, at the end, a hyperedge {v} for every node v that has none."""
-    node, edge = h.index
-    own = torch.zeros(h.num_nodes, dtype=torch.bool, device=h.device)
-    own[node[h.orders[edge] == 1]] = True
-    loops = (~own).nonzero().squeeze(1)
-    new = h.num_edges + torch.arange(loops.shape[0], device=h.device)
-    index = torch.stack([torch.cat([node, loops]), torch.cat([edge, new])])
-    found = Hypergraph.from_incidence(index, h.num_nodes, h.num_edges + loops.shape[0], x=h.x)
-    if h.num_members == 1:
-        return found
-    edge_batch = torch.cat([h.edge_batch, h.node_batch[loops]])
-    return Hypergraph(
-        found.incidence, x=h.x, node_batch=h.node_batch, edge_batch=edge_batch, num_members=h.num_members
-    )

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.pairs import pairs_from_sorted
-from ehnn.io._support import shorten
+from ehnn.hypergraph.validate import short
 from ehnn.io.atomic import atomic_write
 
 from .labels import plain
@@ -124,7 +124,7 @@ def hypergraph_about(h: Hypergraph) -> dict[str, Any]:
 def _plain_name(name: Hashable) -> str | int:
     found = plain(name)
     if isinstance(found, bool) or not isinstance(found, (str, int)):
-        raise ValueError(f"node names must be text or integers to be saved, got {shorten(name)}")
+        raise ValueError(f"node names must be text or integers to be saved, got {short(name)}")
     return found
 
 

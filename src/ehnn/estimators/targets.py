@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ehnn.io._support import shorten
+from ehnn.hypergraph.validate import short
 from ehnn.tasks.k_edge import accuracy, cross_entropy
 
 from .labels import as_matrix, is_matrix, no_class, plain_class
@@ -33,11 +33,11 @@ class Classes:
         kinds = {"text" if isinstance(v, str) else "numbers" for v in found}
         if len(kinds) > 1:
             raise ValueError(
-                f"labels must be all text or all numbers, got both: {shorten(sorted(found, key=str))}"
+                f"labels must be all text or all numbers, got both: {short(sorted(found, key=str))}"
             )
         if len(found) == 1:
             hint = "; -1 means no label" if any(v == -1 for v in values if isinstance(v, int)) else ""
-            raise ValueError(f"there is only one class, {shorten(next(iter(found)))}{hint}")
+            raise ValueError(f"there is only one class, {short(next(iter(found)))}{hint}")
         return cls(tuple(sorted(found)))
 
     @property
@@ -50,7 +50,7 @@ class Classes:
         plain = [None if no_class(v) else plain_class(v) for v in values]
         unknown = next((v for v in plain if v is not None and v not in number), None)
         if unknown is not None:
-            raise ValueError(f"class {shorten(unknown)} was not there in fit; known: {shorten(self.classes)}")
+            raise ValueError(f"class {short(unknown)} was not there in fit; known: {short(self.classes)}")
         return torch.tensor([-1 if v is None else number[v] for v in plain], dtype=torch.int64)
 
     def hide(self, target: Tensor, rows: Tensor) -> Tensor:

@@ -1,13 +1,15 @@
-"""Graphs made from a hypergraph, as index tensors."""
+"""Graphs made from a hypergraph, as index tensors, and a hypergraph with self-loops."""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from .hypergraph import Hypergraph
+from .pairs import pairs_from_coo
 from .products import MAX_PAIRS, common_columns
 
 
@@ -46,6 +48,31 @@ def star_expansion(h: Hypergraph) -> Graph:
     edge = edge + h.num_nodes
     index = torch.stack([torch.cat([node, edge]), torch.cat([edge, node])])
     return Graph(index, torch.ones_like(index[0]), h.num_nodes + h.num_edges)
+
+
+def with_self_loops(h: Hypergraph) -> Hypergraph:
+    """``h`` and, at the end, a hyperedge {v} for every node v that has none.
+
+    Attributes of nodes stay, and the batch; those of hyperedges are left out.
+
+    >>> with_self_loops(Hypergraph.from_edges([[0, 1], [1]], num_nodes=3)).edges()
+    [[0, 1], [1], [0], [2]]
+    """
+    node, edge = h.index
+    own = torch.zeros(h.num_nodes, dtype=torch.bool, device=h.device)
+    own[node[h.orders[edge] == 1]] = True
+    loops = (~own).nonzero().squeeze(1)
+    new = h.num_edges + torch.arange(loops.shape[0], device=h.device)
+    pairs, _ = pairs_from_coo(
+        torch.cat([edge, new]), torch.cat([node, loops]), h.num_edges + len(loops), h.num_nodes
+    )
+    found = Hypergraph(pairs, x=h.x, y=h.y, node_names=h.node_names)
+    if h.num_members == 1:
+        return found
+    edge_batch = torch.cat([h.edge_batch, h.node_batch[loops]])
+    return dataclasses.replace(
+        found, node_batch=h.node_batch, edge_batch=edge_batch, num_members=h.num_members
+    )
 
 
 def _without_loops(row: Tensor, col: Tensor, count: Tensor, num_nodes: int) -> Graph:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from .kept import kept_property, plain_tensors
 from .pairs import Pairs, arange_like
+from .products import MAX_PAIRS
 from .validate import as_index, as_names, as_rows
 
 if TYPE_CHECKING:
@@ -203,21 +204,23 @@ class Hypergraph:
 
     # ------------------------------------------------------------------ relations
 
-    def overlap(self, source: Family = "nodes", target: Family = "edges", **kwargs: Any) -> Overlap:
+    def overlap(
+        self, source: Family = "nodes", target: Family = "edges", max_pairs: int = MAX_PAIRS
+    ) -> Overlap:
         """Which source hyperedges meet which target hyperedges, and in how many nodes.
 
         A family is ``"nodes"``, ``"edges"``, ``"all"`` (nodes, then hyperedges), ``"graph"`` (as target:
         one empty hyperedge per batch member, which makes a layer invariant), a list of candidate
         hyperedges over the same nodes, or another Hypergraph over the same nodes. Named families are
-        computed once and kept. See `ehnn.overlap.overlap` for the bound on the number of pairs.
+        computed once and kept. More than ``max_pairs`` possible pairs are refused.
         """
         from ehnn.overlap import overlap
 
         if not (isinstance(source, str) and isinstance(target, str)):
-            return overlap(self, source, target, **kwargs)
+            return overlap(self, source, target, max_pairs)
         if (source, target) not in self._overlaps:
             with plain_tensors():
-                self._overlaps[source, target] = overlap(self, source, target, **kwargs)
+                self._overlaps[source, target] = overlap(self, source, target, max_pairs)
         return self._overlaps[source, target]
 
     # ------------------------------------------------------------------ new hypergraphs from old

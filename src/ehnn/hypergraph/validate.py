@@ -47,10 +47,14 @@ def numpy_to_torch(array: np.ndarray) -> Tensor:
     return torch.from_numpy(np.require(array, array.dtype.newbyteorder("="), ["C", "W"]))
 
 
-def as_count(value: Any, name: str) -> int:
-    """``value`` as a count (an int that is not negative)."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
-        raise ValueError(f"{name} must be an integer that is not negative, got {value!r}")
+_LEAST = {0: "an integer that is not negative", 1: "a positive integer"}
+
+
+def as_count(value: Any, name: str, least: int = 0) -> int:
+    """``value``, an integer of Python or NumPy, as an int of at least ``least``."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        wanted = _LEAST.get(least, f"an integer of at least {least}")
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
     return int(value)
 
 

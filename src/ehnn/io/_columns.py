@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ._support import shorten, suggest
+from ehnn.hypergraph.validate import short
+
+from ._support import suggest
 
 Key = str | Sequence[str] | None
 DTYPES = {
@@ -24,7 +26,7 @@ def attribute(records: Sequence[Mapping[str, Any]], key: str, owners: Sequence[A
     for record, owner in zip(records, owners, strict=True):
         if key not in record:
             raise ValueError(
-                f"{what} {shorten(owner)} has no attribute {key!r}; it has {sorted(map(str, record))}"
+                f"{what} {short(owner)} has no attribute {key!r}; it has {sorted(map(str, record))}"
                 + suggest(key, record)
             )
     return [record[key] for record in records]
@@ -85,9 +87,9 @@ def as_array(values: Any, what: str, floating: bool) -> np.ndarray:
     try:
         array = np.array(values, dtype=np.float64) if floating else np.array(values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{what} must be numbers in rows of one length, got {shorten(values)}") from error
+        raise ValueError(f"{what} must be numbers in rows of one length, got {short(values)}") from error
     if array.dtype.kind not in "ifb":
-        raise ValueError(f"{what} must be numbers in rows of one length, got {shorten(values)}")
+        raise ValueError(f"{what} must be numbers in rows of one length, got {short(values)}")
     return array if array.dtype.kind != "i" else array.astype(np.int64)
 
 

@@ -12,10 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ehnn.hypergraph.validate import short
+
 from ._columns import classes
 from ._csv_table import MISSING, NotNumbersError, Table, given, one_per_owner, parse, read_table, select
 from ._names import factorize
-from ._support import check_bound, shorten
+from ._support import check_bound
 
 
 @dataclass
@@ -48,7 +50,7 @@ class Side:
         codes, names = factorize(values, listed)
         if own_table is not None and len(names) > len(listed):
             row = int(np.flatnonzero(mask)[np.argmax(codes >= len(listed))])
-            name = shorten(table.column(key)[row])
+            name = short(table.column(key)[row])
             raise ValueError(f"{table.place(row)}: {what} {name} is not in {own_table.path}")
         owner = _spread(mask, codes)
         names = _integers(names) if kind == "auto" else names

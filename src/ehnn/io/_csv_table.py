@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ._support import read_text, shorten, suggest
+from ehnn.hypergraph.validate import short
+
+from ._support import read_text, suggest
 
 MISSING = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"))
 """What stands in a cell where a label is not known."""
@@ -32,7 +34,7 @@ class Table:
     def column(self, name: str) -> list[str]:
         """The cells of a column; a ValueError names the columns there are."""
         if name not in self.columns:
-            found = shorten(list(self.columns), 300)
+            found = short(list(self.columns), 300)
             raise ValueError(
                 f"{self.path}, line 1: there is no column {name!r}; found {found}"
                 + suggest(name, self.columns)
@@ -71,7 +73,7 @@ def read_table(path: str | os.PathLike[str], delimiter: str) -> Table:
         header = list(map(str.strip, header))
         if len(set(header)) != len(header):
             twice = Counter(header).most_common(1)[0][0]
-            raise ValueError(f"{path}, line {reader.line_num}: the column {shorten(twice)} appears twice")
+            raise ValueError(f"{path}, line {reader.line_num}: the column {short(twice)} appears twice")
         columns = _plain_columns(text, delimiter, len(header))
         if columns is None:
             columns = _quoted_columns(reader, len(header))
@@ -132,7 +134,7 @@ def parse(table: Table, name: str, rows: np.ndarray, kind: type) -> np.ndarray:
         row = next(r for r in rows.tolist() if not _is_number(cells[r], kind))
         wanted = "whole number" if kind is int else "number"
         raise NotNumbersError(
-            f"{table.place(row)}: column {name!r} must be a {wanted}, got {shorten(cells[row])}"
+            f"{table.place(row)}: column {name!r} must be a {wanted}, got {short(cells[row])}"
         ) from None
 
 
@@ -170,16 +172,16 @@ def one_per_owner(
     first[whose[::-1]] = np.arange(len(rows))[::-1]
     if missing is None and (first < 0).any():
         name = names[int(np.argmax(first < 0))]
-        raise ValueError(f"{table.path}: no line gives {shorten(name)} a value in column {column!r}")
+        raise ValueError(f"{table.path}: no line gives {short(name)} a value in column {column!r}")
     expected = values[first[whose]]
     same = values == expected
     if values.dtype.kind == "f":
         same |= np.isnan(values) & np.isnan(expected)
     if not same.all():
         at = int(np.argmin(same))
-        now, before = (shorten(table.column(column)[rows[i]]) for i in (at, first[whose[at]]))
+        now, before = (short(table.column(column)[rows[i]]) for i in (at, first[whose[at]]))
         raise ValueError(
-            f"{table.place(int(rows[at]))}: column {column!r} says {now} of {shorten(names[whose[at]])}, "
+            f"{table.place(int(rows[at]))}: column {column!r} says {now} of {short(names[whose[at]])}, "
             f"which had {before} before"
         )
     found = values[first]

@@ -8,8 +8,7 @@ from collections.abc import Hashable, Iterable, Sequence
 import numpy as np
 
 from ehnn.hypergraph import Hypergraph
-
-from ._support import shorten
+from ehnn.hypergraph.validate import short
 
 NODE_COLUMNS = ("node", "node_id", "vertex", "member")
 """Names, in any case, of a table's column of nodes; the first that is there is taken."""
@@ -46,11 +45,11 @@ def identifiers(
     plain = [v.item() if isinstance(v, np.generic) else v for v in names]
     if len(set(plain)) != len(plain):
         twice = Counter(plain).most_common(1)[0][0]
-        raise ValueError(f"{what} names must be distinct to be written, but {shorten(twice)} appears twice")
+        raise ValueError(f"{what} names must be distinct to be written, but {short(twice)} appears twice")
     for value in plain:
         if value is None or (kinds and (not isinstance(value, kinds) or isinstance(value, bool))):
             wanted = " or ".join(k.__name__ for k in kinds) or "not None"
-            raise ValueError(f"{what} names must be {wanted} here, got {shorten(value)}")
+            raise ValueError(f"{what} names must be {wanted} here, got {short(value)}")
     return plain
 
 

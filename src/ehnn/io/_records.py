@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import short
 
 from ._columns import DTYPES, Key, as_array, attribute, features, labels, plain, stored
 from ._names import drop_numbers
-from ._support import shorten
 
 VERSION = 1
 # Where each tensor is kept: the key of the attribute, and the numbers of dimensions it may have.
@@ -136,16 +136,16 @@ class _About:
         if value is None:
             return cls(False, False, {})
         if not isinstance(value, Mapping) or value.get("version") != VERSION:
-            raise ValueError(f"the ehnn metadata must be of version {VERSION}, got {shorten(value)}")
+            raise ValueError(f"the ehnn metadata must be of version {VERSION}, got {short(value)}")
         tensors = value.get("tensors", {})
         if not isinstance(tensors, Mapping):
-            raise ValueError(f"the ehnn metadata has {shorten(tensors)} as its tensors")
+            raise ValueError(f"the ehnn metadata has {short(tensors)} as its tensors")
         layouts = {name: _layout(name, tensor) for name, tensor in tensors.items()}
         return cls(value.get("node_names") is True, value.get("edge_names") is True, layouts)
 
 
 def _layout(name: str, value: Any) -> tuple[torch.dtype, tuple[int, ...]]:
-    fault = ValueError(f"the ehnn metadata describes {name!r} as {shorten(value)}")
+    fault = ValueError(f"the ehnn metadata describes {name!r} as {short(value)}")
     if name not in _DIMS or not isinstance(value, Mapping):
         raise fault
     dtype, shape = value.get("dtype"), value.get("shape")

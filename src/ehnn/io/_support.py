@@ -59,9 +59,3 @@ def suggest(wanted: object, known: Iterable[object]) -> str:
     names = {str(k).lower(): k for k in known}
     close = difflib.get_close_matches(str(wanted).lower(), list(names), n=1)
     return f" (did you mean {names[close[0]]!r}?)" if close else ""
-
-
-def shorten(value: object, limit: int = 60) -> str:
-    """``repr(value)``, cut to ``limit`` characters."""
-    text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -9,9 +9,10 @@ from typing import Literal
 import numpy as np
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import short
 
 from ._names import identifiers
-from ._support import check_bound, read_text, shorten, single
+from ._support import check_bound, read_text, single
 from .atomic import atomic_write
 from .named import from_named_edges
 
@@ -84,7 +85,7 @@ def write_edge_lines(
         # What the reader would not give back is refused: separators, line ends, outer white space.
         for sep in {separator, None} if separator.isspace() else {separator}:
             if _tokens(word, sep) != [word] or "\n" in word or "\r" in word or word[0] == "\ufeff":
-                raise ValueError(f"node name {shorten(word)} cannot be written with separator {separator!r}")
+                raise ValueError(f"node name {short(word)} cannot be written with separator {separator!r}")
     with atomic_write(path) as file:
         file.writelines(separator.join(map(words.__getitem__, edge)) + "\n" for edge in h.edges())
 
@@ -132,9 +133,9 @@ def _fault(
         for token in _tokens(line, separator):
             digits = token.removeprefix("-").removeprefix("+")
             if not digits.isdecimal() or len(digits) > 4000:
-                what = f"{shorten(token)} is not a node number"
+                what = f"{short(token)} is not a node number"
             elif not base <= int(token) < upper:
-                what = f"node number {shorten(int(token))} must be from {base} to {upper - 1}"
+                what = f"node number {short(int(token))} must be from {base} to {upper - 1}"
             else:
                 continue
             return ValueError(f"{path}, line {number}: {what}")

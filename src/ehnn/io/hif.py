@@ -12,11 +12,12 @@ import numpy as np
 import torch
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import short
 
 from ._columns import Key, json_plain
 from ._names import factorize, identifiers
 from ._records import Records, describe, edge_attributes, node_attributes, to_hypergraph
-from ._support import read_text, shorten, single, suggest
+from ._support import read_text, single, suggest
 from .atomic import atomic_write
 
 _KEYS = ("network-type", "metadata", "incidences", "nodes", "edges")
@@ -119,13 +120,13 @@ def _check_weights(h: Hypergraph) -> None:
 
 def _from_hif(data: Any, source: str, x: Key, edge_x: Key, y: Key, ignore_direction: bool) -> Hypergraph:
     if not isinstance(data, Mapping):
-        raise ValueError(f"{source}: expected a JSON object with the key 'incidences', got {shorten(data)}")
+        raise ValueError(f"{source}: expected a JSON object with the key 'incidences', got {short(data)}")
     if "incidences" not in data:
         hint = suggest("incidences", data)
-        raise ValueError(f"{source}: the key 'incidences' is missing; found {shorten(list(data))}{hint}")
+        raise ValueError(f"{source}: the key 'incidences' is missing; found {short(list(data))}{hint}")
     kind = data.get("network-type", "undirected")
     if kind not in _TYPES:
-        raise ValueError(f"{source}: network-type must be one of {_TYPES}, got {shorten(kind)}")
+        raise ValueError(f"{source}: network-type must be one of {_TYPES}, got {short(kind)}")
     if kind == "directed" and not ignore_direction:
         raise ValueError(
             f"{source}: the hypergraph is directed; ignore_direction=True reads it as undirected"
@@ -153,17 +154,17 @@ def _about(metadata: Any, source: str) -> Any:
     if metadata is None:
         return None
     if not isinstance(metadata, Mapping):
-        raise ValueError(f"{source}: metadata must be an object, got {shorten(metadata)}")
+        raise ValueError(f"{source}: metadata must be an object, got {short(metadata)}")
     return metadata.get("ehnn")
 
 
 def _list(data: Mapping[str, Any], key: str, source: str) -> list[Mapping[str, Any]]:
     records = data.get(key, [])
     if not isinstance(records, list):
-        raise ValueError(f"{source}: {key} must be a list, got {shorten(records)}")
+        raise ValueError(f"{source}: {key} must be a list, got {short(records)}")
     for i, record in enumerate(records):
         if not isinstance(record, Mapping):
-            raise ValueError(f"{source}: {key}[{i}] must be an object, got {shorten(record)}")
+            raise ValueError(f"{source}: {key}[{i}] must be an object, got {short(record)}")
     return records
 
 
@@ -174,11 +175,11 @@ def _items(records: list[Mapping[str, Any]], key: str, source: str) -> tuple[lis
     if len(set(ids)) != len(ids):
         seen: set = set()
         i, twice = next((i, v) for i, v in enumerate(ids) if v in seen or seen.add(v))  # type: ignore[func-returns-value]
-        raise ValueError(f"{source}: {part}[{i}] lists {shorten(twice)} a second time")
+        raise ValueError(f"{source}: {part}[{i}] lists {short(twice)} a second time")
     attrs = [record.get("attrs", record.get("attr")) or {} for record in records]
     for i, value in enumerate(attrs):
         if not isinstance(value, Mapping):
-            raise ValueError(f"{source}: {part}[{i}].attrs must be an object, got {shorten(value)}")
+            raise ValueError(f"{source}: {part}[{i}].attrs must be an object, got {short(value)}")
     return ids, attrs, _weights(records, part, source)
 
 
@@ -190,7 +191,7 @@ def _ids(records: list[Mapping[str, Any]], key: str, part: str, source: str) -> 
     ids = [v.item() if isinstance(v, np.generic) else v for v in ids]
     for i, value in enumerate(ids):
         if type(value) not in (str, int):
-            found = shorten(list(records[i])) if key not in records[i] else shorten(value)
+            found = short(list(records[i])) if key not in records[i] else short(value)
             raise ValueError(f"{source}: {part}[{i}] must have {key!r}, a text or an integer; got {found}")
     return ids
 
@@ -199,5 +200,5 @@ def _weights(records: list[Mapping[str, Any]], part: str, source: str) -> list[A
     weights = [record.get("weight") for record in records]
     for i, value in enumerate(weights):
         if value is not None and (isinstance(value, (bool, str)) or not np.isscalar(value)):
-            raise ValueError(f"{source}: {part}[{i}].weight must be a number, got {shorten(value)}")
+            raise ValueError(f"{source}: {part}[{i}].weight must be a number, got {short(value)}")
     return weights

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import short
 
 from ._names import factorize
-from ._support import shorten, single
+from ._support import single
 
 NamedEdges = Iterable[Iterable[Hashable]] | Mapping[Hashable, Iterable[Hashable]]
 
@@ -46,7 +47,7 @@ def from_named_edges(
     if len(set(known)) != len(known):
         raise ValueError("node_names must be distinct, but a name appears twice")
     if node_names is not None and len(names) != len(known):
-        raise ValueError(f"node_names lacks {shorten(names[len(known)])}, which is in a hyperedge")
+        raise ValueError(f"node_names lacks {short(names[len(known)])}, which is in a hyperedge")
     lengths = np.fromiter(map(len, members), np.int64, len(members))
     return Hypergraph.from_incidence(
         (codes, np.repeat(np.arange(len(members)), lengths)),
@@ -63,7 +64,7 @@ def _members(edges: Iterable[Iterable[Hashable]]) -> list[tuple[Hashable, ...]]:
             return list(map(tuple, members))
     except TypeError as error:
         raise ValueError(f"edges must be collections of node names: {error}") from error
-    raise ValueError(f"edges must be collections of node names, got the text {shorten(text)} as a hyperedge")
+    raise ValueError(f"edges must be collections of node names, got the text {short(text)} as a hyperedge")
 
 
 def to_named_edges(h: Hypergraph) -> list[list[Hashable]] | dict[Hashable, list[Hashable]]:

@@ -6,11 +6,12 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import short
 
 from ._columns import Key, plain
 from ._names import factorize, identifiers
 from ._records import Records, describe, edge_attributes, node_attributes, to_hypergraph
-from ._support import require, shorten, single
+from ._support import require, single
 
 _TAG = "hyperedge"
 
@@ -74,7 +75,7 @@ def from_networkx(
     pairs = [(a, b, w) if sides[a] == 0 else (b, a, w) for a, b, w in graph.edges(data="weight")]
     for node, edge, _ in pairs:
         if sides[node] == sides[edge]:
-            raise ValueError(f"graph is not bipartite: {shorten(node)} and {shorten(edge)} are on one side")
+            raise ValueError(f"graph is not bipartite: {short(node)} and {short(edge)} are on one side")
     about = graph.graph.get("ehnn")
     keys = about.get("keys") if isinstance(about, dict) else "shifted"
     return to_hypergraph(
@@ -91,13 +92,13 @@ def _sides(graph: Any, nodes: set | None) -> dict[Hashable, int]:
     if nodes is not None:
         strange = next((k for k in nodes if k not in graph), None)
         if strange is not None:
-            raise ValueError(f"nodes has {shorten(strange)}, which is not in the graph")
+            raise ValueError(f"nodes has {short(strange)}, which is not in the graph")
         return {key: 0 if key in nodes else 1 for key in graph}
     sides = dict(graph.nodes(data="bipartite"))
     for key, side in sides.items():
         if side not in (0, 1):
             raise ValueError(
-                f"graph node {shorten(key)} has bipartite={side!r}, expected 0 (node) or 1 (hyperedge); "
+                f"graph node {short(key)} has bipartite={side!r}, expected 0 (node) or 1 (hyperedge); "
                 "or say which are nodes with nodes=..."
             )
     return sides

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from ehnn.hypergraph.validate import as_count
 from ehnn.ops import segment_mean, segment_sum, spread
 from ehnn.overlap import Overlap
 
@@ -22,10 +23,7 @@ class Layer(nn.Module):
 
     def __init__(self, d_in: int, d_out: int) -> None:
         super().__init__()
-        for name, value in (("d_in", d_in), ("d_out", d_out)):
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}")
-        self.d_in, self.d_out = d_in, d_out
+        self.d_in, self.d_out = as_count(d_in, "d_in", 1), as_count(d_out, "d_out", 1)
 
     def check(self, x: Tensor, overlap: Overlap) -> None:
         """Raise a ValueError if ``x`` does not fit the layer and the source family."""

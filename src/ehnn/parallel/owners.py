@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import as_index
+from ehnn.hypergraph.validate import as_count, as_index
 
 from .growing import grow
 
@@ -80,8 +80,7 @@ def partition(
     the numbering into pieces. ``"auto"`` takes Mt-KaHyPar where it is installed. A hyperedge goes to the rank
     with most of its nodes.
     """
-    if not isinstance(ranks, int) or ranks < 1:
-        raise ValueError(f"ranks must be a positive integer, got {ranks!r}")
+    ranks = as_count(ranks, "ranks", 1)
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}, got {method!r}")
     if method == "auto":

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
 from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, repeat
 from ehnn.overlap import Family
 
@@ -52,8 +51,13 @@ class Sample(Hypergraph):
     def degrees(self) -> Tensor:
         return self.true_degrees
 
-    def overlap(self, source: Family = "nodes", target: Family = "edges", **kwargs: Any) -> SampledOverlap:
-        """The drawn relation between nodes and hyperedges, with sums that estimate the whole one's."""
+    def overlap(
+        self, source: Family = "nodes", target: Family = "edges", max_pairs: int = MAX_PAIRS
+    ) -> SampledOverlap:
+        """The drawn relation between nodes and hyperedges, with sums that estimate the whole one's.
+
+        It has as many pairs as incidences were drawn, whatever ``max_pairs`` is.
+        """
         if (source, target) not in PAIRS:
             raise ValueError(f"a sample has the relations {PAIRS}, got {(source, target)!r}")
         if (source, target) not in self._overlaps:

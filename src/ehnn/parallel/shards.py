@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
 from ehnn.hypergraph.kept import plain_tensors
 from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, pairs_from_sorted
 from ehnn.overlap import Family
@@ -62,13 +62,15 @@ class Shard(Hypergraph):
         assert isinstance(moved, Shard)
         return self if moved is self else dataclasses.replace(moved, _families={})
 
-    def overlap(self, source: Family = "nodes", target: Family = "edges", **kwargs: Any) -> ShardedOverlap:
+    def overlap(
+        self, source: Family = "nodes", target: Family = "edges", max_pairs: int = MAX_PAIRS
+    ) -> ShardedOverlap:
         """The relation of two named families on this rank; the first call is a collective."""
         if not (isinstance(source, str) and isinstance(target, str)):
             raise ValueError("a shard knows the families 'nodes', 'edges', 'all' and 'graph' by name only")
         if (source, target) not in self._overlaps:
             with plain_tensors():
-                self._overlaps[source, target] = sharded_overlap(self, source, target, **kwargs)
+                self._overlaps[source, target] = sharded_overlap(self, source, target, max_pairs)
         return self._overlaps[source, target]  # type: ignore[return-value]
 
 

@@ -24,13 +24,12 @@ from ehnn.training import NotFiniteError
 from .nodes_config import MODELS, find_model
 from .nodes_paper import DATASETS
 from .nodes_plot import plot
-from .nodes_runs import make_task, run, with_self_loops
+from .nodes_runs import make_task, run
 from .nodes_table import EPOCHS, UNAVAILABLE, markdown, rank_rows, rows, summary
 from .report import write_unless_fuller
 
 __all__ = [
     "DATASETS", "EXPERIMENT", "MODELS", "main", "make_task", "markdown", "plot", "reproduce", "run",
-    "with_self_loops",
 ]  # fmt: skip
 
 EXPERIMENT = "nodes"

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ehnn.datasets import card, load
-from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph import Hypergraph, with_self_loops
 from ehnn.tasks.node_classification import NodeClassification, SampledNodeClassification
 from ehnn.training import TrainConfig, fit
 from ehnn.training.checkpoint import load_checkpoint
@@ -145,17 +145,6 @@ def make_task(
     size = max(512, math.ceil(h.num_nodes / 16))
     options = {name: settings.options[name] for name in ("metapaths", "layers") if name in settings.options}
     return SampledNodeClassification(h, seeds, score_test=score_test, batch_size=size, **options)
-
-
-def with_self_loops(h: Hypergraph) -> Hypergraph:
-    """``h`` and, at the end, a hyperedge {v} for every node v that has none."""
-    node, edge = h.index
-    own = torch.zeros(h.num_nodes, dtype=torch.bool, device=h.device)
-    own[node[h.orders[edge] == 1]] = True
-    loops = (~own).nonzero().squeeze(1)
-    new = h.num_edges + torch.arange(loops.shape[0], device=h.device)
-    index = torch.stack([torch.cat([node, loops]), torch.cat([edge, new])])
-    return Hypergraph.from_incidence(index, h.num_nodes, h.num_edges + loops.shape[0], x=h.x, y=h.y)
 
 
 @contextmanager

@@ -14,13 +14,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph import Hypergraph, with_self_loops
 from ehnn.tasks.k_edge import accuracy
 from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import fit
 
 from .nodes_config import find_model, make_model
-from .nodes_runs import make_task, with_self_loops
+from .nodes_runs import make_task
 from .nodes_settings import Settings
 
 FIRST_SEED = 1_000_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.io._support import suggest
 from ehnn.nn import EHNNMLP, EHNNTransformer, baselines
 from ehnn.training import TrainConfig
 
@@ -71,9 +71,7 @@ def find_model(name: str) -> Model:
     """The model called ``name``; a ValueError with the known names otherwise."""
     if name in MODELS:
         return MODELS[name]
-    close = difflib.get_close_matches(str(name), MODELS, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise ValueError(f"unknown model {name!r}.{hint} Known: {', '.join(MODELS)}")
+    raise ValueError(f"unknown model {name!r}{suggest(name, MODELS)}. Known: {', '.join(MODELS)}")
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from typing import Any
 import torch
 
 from ehnn.datasets import card, load
-from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph import Hypergraph, with_self_loops
 from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import NotFiniteError, fit
 
 from .nodes_config import find_model, make_model, settings_of
-from .nodes_runs import make_task, with_self_loops
+from .nodes_runs import make_task
 from .nodes_search import FIRST_SEED
 from .nodes_settings import Settings
 

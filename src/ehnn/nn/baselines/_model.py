@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import as_count
 
 from ..dropout import Dropout
 
@@ -26,7 +27,7 @@ class NodeModel(nn.Module):
     def __init__(self, d_in: int, d_out: int, *, width: int, layers: int, dropout: float) -> None:
         super().__init__()
         for name, value in (("d_in", d_in), ("d_out", d_out), ("width", width), ("layers", layers)):
-            check_count(name, value)
+            as_count(value, name, 1)
         if not 0 <= dropout < 1:
             raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
         self.d_in, self.d_out = d_in, d_out
@@ -74,13 +75,6 @@ class Propagation(nn.Module):
     def propagate(self, x: Tensor, h: Hypergraph) -> Tensor:
         """``P x``: ``[num_nodes, d] → [num_nodes, d]``."""
         raise NotImplementedError
-
-
-def check_count(name: str, value: int) -> int:
-    """``value`` if it is a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    return value
 
 
 def steps(d_in: int, width: int, d_out: int, layers: int) -> list[tuple[int, int]]:

@@ -6,9 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph.validate import as_count
 
 from ._attention import additive_attention
-from ._model import NodeModel, check_count, steps
+from ._model import NodeModel, steps
 from ._structure import clique_with_loops
 
 
@@ -25,7 +26,7 @@ class GATHeads(nn.Module):
 
     def __init__(self, d_in: int, channels: int, heads: int) -> None:
         super().__init__()
-        self.heads, self.channels = check_count("heads", heads), channels
+        self.heads, self.channels = as_count(heads, "heads", 1), channels
         self.theta = nn.Linear(d_in, heads * channels, bias=False)
         self.of_source = nn.Parameter(torch.empty(heads, channels))
         self.of_target = nn.Parameter(torch.empty(heads, channels))
@@ -51,7 +52,7 @@ class CliqueGATConv(nn.Module):
 
     def __init__(self, d_in: int, d_out: int, *, heads: int = 8, concat: bool = True) -> None:
         super().__init__()
-        if concat and d_out % check_count("heads", heads):
+        if concat and d_out % as_count(heads, "heads", 1):
             raise ValueError(f"heads must divide the {d_out} channels of the layer, got {heads}")
         self.concat = concat
         self.attention = GATHeads(d_in, d_out // heads if concat else d_out, heads)

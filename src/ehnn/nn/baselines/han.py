@@ -10,9 +10,10 @@ from torch import Tensor, nn
 from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
 from ehnn.hypergraph.pairs import pairs_from_coo
 from ehnn.hypergraph.products import common_columns
+from ehnn.hypergraph.validate import as_count
 from ehnn.ops import segment_mean
 
-from ._model import NodeModel, check_count
+from ._model import NodeModel
 from ._structure import clique_with_loops, derived, node_pool
 from .gat import GATHeads
 from .han_sampling import Block, Sample, sample_blocks
@@ -35,7 +36,7 @@ class HANConv(nn.Module):
 
     def __init__(self, d_in: int, d_out: int, *, metapaths: int, heads: int, semantic: int) -> None:
         super().__init__()
-        if d_out % check_count("heads", heads):
+        if d_out % as_count(heads, "heads", 1):
             raise ValueError(f"heads must divide the width {d_out}, got {heads}")
         self.paths = nn.ModuleList(GATHeads(d_in, d_out // heads, heads) for _ in range(metapaths))
         self.bias = nn.Parameter(torch.zeros(metapaths, d_out))
@@ -101,7 +102,7 @@ class HAN(NodeModel):
         max_pairs: int = MAX_PAIRS,
     ) -> None:
         super().__init__(d_in, d_out, width=width, layers=layers, dropout=dropout)
-        self.metapaths = tuple(check_count("a metapath", steps) for steps in metapaths)
+        self.metapaths = tuple(as_count(steps, "a metapath", 1) for steps in metapaths)
         if not self.metapaths:
             raise ValueError("metapaths must name at least one number of V-E-V steps, got none")
         self.max_pairs = max_pairs

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, Pairs
 from ehnn.hypergraph.pairs import pairs_from_coo
-from ehnn.hypergraph.validate import as_index
+from ehnn.hypergraph.validate import as_count, as_index
 
-from ._model import check_count
 from ._structure import stars_of
 
 
@@ -56,7 +55,7 @@ def sample_blocks(
     drawn uniformly, then to a member of it, drawn uniformly. Repeated ends count once and a target is
     its own neighbour. ``generator`` is a CPU generator; without it, torch's global one.
     """
-    check_count("fanout", fanout)
+    as_count(fanout, "fanout", 1)
     nodes = as_index(nodes, "nodes", h.num_nodes).to(h.device)
     targets, blocks = nodes, []
     for _ in range(layers):

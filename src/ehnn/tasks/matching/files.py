@@ -10,6 +10,7 @@ from typing import Any
 
 from ehnn.datasets.errors import DataError
 from ehnn.datasets.locate import cache_dir, data_folder, find_file
+from ehnn.hypergraph.validate import short
 
 DataDir = str | os.PathLike[str] | None
 _ROOM = "vision"
@@ -67,12 +68,6 @@ def read_records(path: Path, keys: Mapping[str, type]) -> list[dict[str, Any]]:
             value = record.get(key) if isinstance(record, dict) else None
             if not isinstance(value, kind):
                 raise ValueError(
-                    f"{path}: entry {i} must have {key!r} of type {kind.__name__}, got {shorten(record)}"
+                    f"{path}: entry {i} must have {key!r} of type {kind.__name__}, got {short(record)}"
                 )
     return records
-
-
-def shorten(value: object) -> str:
-    """For error messages."""
-    told = repr(value)
-    return told if len(told) <= 80 else told[:77] + "..."

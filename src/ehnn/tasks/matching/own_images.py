@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from .files import shorten
+from ehnn.hypergraph.validate import short
+
 from .images import SIZE, ImageFile
 from .keypoints import Keypoints, KeypointSet, good_ones
 
@@ -33,7 +34,7 @@ def own_images(json_path: str | os.PathLike[str], *, skip_bad: bool = False) -> 
         raise ValueError(f"{path} is not JSON of images and keypoints: {error}") from error
     entries = told.get("images") if isinstance(told, dict) else None
     if not isinstance(entries, list):
-        raise ValueError(f'{path} must hold {{"images": [...]}}, got {shorten(told)}')
+        raise ValueError(f'{path} must hold {{"images": [...]}}, got {short(told)}')
     splits: dict[str, tuple[Keypoints, ...]] = {}
     for split in _SPLITS:
         chosen = [(i, e) for i, e in enumerate(entries) if _split(path, i, e) == split]
@@ -58,7 +59,7 @@ def own_image(
     elif isinstance(keypoints, Sequence) and not isinstance(keypoints, str):
         found = {str(i): point for i, point in enumerate(keypoints)}
     else:
-        raise ValueError(f"keypoints of {name!r} must be an object or a list, got {shorten(keypoints)}")
+        raise ValueError(f"keypoints of {name!r} must be an object or a list, got {short(keypoints)}")
     rows = {key: _point(name, key, point) for key, point in found.items() if point is not None}
     if len(rows) < FEWEST:
         raise ValueError(f"{name!r} must have at least {FEWEST} keypoints, got {len(rows)}")
@@ -80,7 +81,7 @@ def own_image(
 def _split(path: Path, number: int, entry: Any) -> str:
     if not isinstance(entry, dict) or "image" not in entry or "keypoints" not in entry:
         raise ValueError(
-            f"{path}: entry {number} of images must have 'image' and 'keypoints', got {shorten(entry)}"
+            f"{path}: entry {number} of images must have 'image' and 'keypoints', got {short(entry)}"
         )
     unknown = [key for key in entry if key not in _KEYS]
     if unknown:
@@ -94,7 +95,7 @@ def _split(path: Path, number: int, entry: Any) -> str:
 def _entry(path: Path, number: int, entry: dict[str, Any]) -> Keypoints:
     image, category = entry["image"], entry.get("category", "object")
     if not isinstance(image, str) or not isinstance(category, str):
-        raise ValueError(f"{path}: image and category of entry {number} must be texts, got {shorten(entry)}")
+        raise ValueError(f"{path}: image and category of entry {number} must be texts, got {short(entry)}")
     return own_image(path.parent / image, entry["keypoints"], category, image)
 
 
@@ -103,7 +104,7 @@ def _point(name: str, key: str, point: Any) -> tuple[float, float]:
         x, y = point
         return float(x), float(y)
     except (TypeError, ValueError):
-        raise ValueError(f"keypoint {key!r} of {name!r} must be [x, y], got {shorten(point)}") from None
+        raise ValueError(f"keypoint {key!r} of {name!r} must be [x, y], got {short(point)}") from None
 
 
 def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

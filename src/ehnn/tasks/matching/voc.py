@@ -7,7 +7,9 @@ from typing import Any
 
 import torch
 
-from .files import DataDir, absent, find_vision_file, find_vision_folder, read_records, shorten, vision_files
+from ehnn.hypergraph.validate import short
+
+from .files import DataDir, absent, find_vision_file, find_vision_folder, read_records, vision_files
 from .images import ImageFile, tar_images
 from .keypoints import Keypoints, KeypointSet
 from .voc_original import read_original
@@ -62,6 +64,6 @@ def _keypoints(record: dict[str, Any], image: ImageFile, path: Path) -> Keypoint
         points = torch.tensor([[float(x), float(y)] for _, x, y in record["keypoints"]]).reshape(-1, 2)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{path}: keypoints of {name} must be [name, x, y] each, got {shorten(record['keypoints'])}"
+            f"{path}: keypoints of {name} must be [name, x, y] each, got {short(record['keypoints'])}"
         ) from error
     return Keypoints(name, record["category"], points.float(), names, image)
