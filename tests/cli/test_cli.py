@@ -214,7 +214,9 @@ def test_train(tmp_path: Path) -> None:
     TABLE_1["all-deep-sets"].make().load_state_dict(load_file(tmp_path / "best.safetensors"))
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
     other = run(*command.replace("0.01", "0.02").split(), code=2)
-    assert "holds a run with other settings" in other
+    assert "holds another run (lr was 0.01, now 0.02); choose another --dir" in other
+    other = run(*command.replace("k-edge", "k-edge --setting extrapolation").split(), code=2)
+    assert "setting was 'seen', now 'extrapolation'" in other
 
 
 def test_module_and_lists_in_a_process(tmp_path: Path) -> None:

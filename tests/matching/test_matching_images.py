@@ -66,6 +66,24 @@ def test_reading_resizes_cuts_out_and_turns_upright(tmp_path: Path) -> None:
     assert ImageFile(turned).read()[:, :100].min() == 255
 
 
+def test_pixels_of_other_kinds_are_scaled_or_refused(tmp_path: Path) -> None:
+    """Pillow alone would cut 16 bits and fractions off, and show what is transparent."""
+    ramp = np.linspace(0, 65535, 256).astype(np.uint16).reshape(16, 16)
+    Image.fromarray(ramp).save(tmp_path / "deep.png")
+    deep = ImageFile(tmp_path / "deep.png").read()
+    assert (int(deep.min()), int(deep.max())) == (0, 255)
+    assert 120 < float(deep.float().mean()) < 135
+    clear = np.zeros((16, 16, 4), np.uint8)
+    clear[:, 8:, 3] = 255
+    Image.fromarray(clear).save(tmp_path / "clear.png")
+    seen = ImageFile(tmp_path / "clear.png").read()
+    assert int(seen[:, :, 0].min()) == 255
+    assert int(seen[:, :, -1].max()) == 0
+    Image.fromarray(ramp.astype(np.float32) / 65535).save(tmp_path / "float.tiff")
+    with pytest.raises(ValueError, match=r"float.tiff: pixels are floating-point numbers"):
+        ImageFile(tmp_path / "float.tiff").read()
+
+
 def test_an_image_that_does_not_decode_is_named_and_skipped_only_if_asked(tmp_path: Path) -> None:
     good = ImageFile(write(tmp_path / "good.jpg", encoded(kind="JPEG")))
     cut = ImageFile(write(tmp_path / "cut.jpg", encoded(kind="JPEG")[:2000]))

@@ -9,7 +9,8 @@ from torch.func import functional_call, stack_module_state
 
 import ehnn
 from ehnn import Hypergraph
-from ehnn.testing import assert_equivariant, assert_invariant
+from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer
+from ehnn.testing import assert_equivariant, assert_invariant, random_hypergraph
 
 from .battery import (
     ALL,
@@ -302,3 +303,17 @@ def test_widths_that_do_not_exist(name, width):
         ALL[name](width, 8)
     with pytest.raises(ValueError, match="d_out must be a positive integer"):
         ALL[name](D_IN, width)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: EHNNTransformer(8, 8, heads=2), lambda: EHNNMLP(8, 8),
+    lambda: EHNNLinear(8, 8, weights="lookup", source_orders=[1], target_orders=range(1, 6)),
+])  # fmt: skip
+def test_a_layer_made_without_memory_is_the_same_once_loaded(make):
+    h = random_hypergraph(12, 6, (1, 5), seed=0, d_node=8)
+    one = make()
+    with torch.device("meta"):
+        other = make()
+    other.to_empty(device="cpu").load_state_dict(one.state_dict())
+    args = h.x, h.overlap("nodes", "edges")
+    torch.testing.assert_close(other(*args), one(*args))

@@ -21,16 +21,16 @@ def test_steps_halve_the_rate() -> None:
 def test_rates_survive_json() -> None:
     config = TrainConfig(schedule="steps", lr_steps=(2,), lr_factors=(("embed.", 0.01),))
     listed = config.to_dict() | {"lr_steps": [2], "lr_factors": [["embed.", 0.01]]}
-    assert TrainConfig.from_dict(listed) == config
+    assert TrainConfig(**listed) == config
 
 
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
         ({"schedule": "steps", "lr_steps": (3, 2)}, "ascending"),
-        ({"schedule": "steps", "lr_steps": (0,)}, "at least 1"),
+        ({"schedule": "steps", "lr_steps": (0,)}, "lr_steps must be a positive integer, got 0"),
         ({"lr_steps": (2,)}, "lr_steps need schedule='steps'"),
-        ({"lr_factors": (("a.", 0.0),)}, "lr_factors must be above 0, got 0.0 for 'a.'"),
+        ({"lr_factors": (("a.", 0.0),)}, "lr_factors must be above 0 and finite, got 0.0 for 'a.'"),
     ],
 )
 def test_wrong_rates_are_named(wrong: dict, told: str) -> None:

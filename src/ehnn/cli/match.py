@@ -81,18 +81,14 @@ def match(
 
 def _points_of(image: Path, keypoints: Path) -> Any:
     """The keypoints of an image in the JSON file: its path, or else its name, must be there once."""
-    try:
-        told = json.loads(keypoints.read_text(encoding="utf-8"))
-        entries = [entry for entry in told["images"] if isinstance(entry["image"], str)]
-        points = {id(entry): entry["keypoints"] for entry in entries}
-    except (ValueError, KeyError, TypeError) as error:
-        wanted = '{"images": [{"image": ..., "keypoints": ...}, ...]}'
-        raise ValueError(f"{keypoints} must hold {wanted}: {type(error).__name__}: {error}") from error
+    from ehnn.tasks.matching.own_images import image_entries
+
+    entries = image_entries(keypoints)
     same = [e for e in entries if (keypoints.parent / e["image"]).resolve() == image.resolve()]
     same = same or [e for e in entries if Path(e["image"]).name == image.name]
     if len(same) != 1:
         raise ValueError(f"{keypoints} must have one entry for {str(image)!r}, it has {len(same)}")
-    return points[id(same[0])]
+    return same[0]["keypoints"]
 
 
 def _matches(found: Found, told: list[Any], known: bool) -> dict[str, Any]:

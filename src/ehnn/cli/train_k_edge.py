@@ -12,7 +12,7 @@ import typer
 from ehnn.training import TrainConfig, fit
 
 from .errors import choose, pick_device, readable_errors
-from .trained import keep_best
+from .trained import claim, keep_best
 
 
 def train_k_edge(
@@ -64,6 +64,7 @@ def train_k_edge(
             weight_decay=recipe.weight_decay if weight_decay is None else weight_decay,
         )  # fmt: skip
         folder = directory or _folder(setting, model, seed, config)
+        claim(folder, {"setting": setting, "model": model, "seed": seed} | config.to_dict())
         result = fit(
             recipe.make, KEdge(setting, device=where), [seed], config, directory=folder, device=where,
             label=f"{model}, {setting}",

@@ -15,12 +15,11 @@ import typer
 from torch import nn
 
 from ehnn.hypergraph import Hypergraph, with_self_loops
-from ehnn.io.atomic import atomic_write
 from ehnn.reproduce.nodes_config import MODELS, Settings, find_model, make_model, settings_of
 from ehnn.training import Result, TrainConfig, fit
 
 from .errors import FAILED, choose, fail, readable_errors
-from .trained import keep_best
+from .trained import claim, keep_best
 
 PARALLEL = ("none", "partition")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -64,7 +63,7 @@ def train_nodes(
             fail("--ranks goes with --parallel partition")
         if size not in (None, "1"):
             fail(f"torchrun started {size} ranks, and each would train on everything: --parallel partition")
-        run.claim(folder)
+        claim(folder, run.options())
         keep_best(run.alone(folder, device), folder)
         return
     if not find_model(model).stacked or run.settings().inputs:
@@ -101,16 +100,6 @@ class Run:
         """A folder of its own for each set of options."""
         code = hashlib.sha256(json.dumps(self.options()).encode()).hexdigest()[:8]
         return Path("runs") / "train" / "nodes" / self.dataset / f"{self.model}-seed-{self.seed}-{code}"
-
-    def claim(self, folder: Path) -> None:
-        """Refuse a folder that holds another run, and mark it as this one's."""
-        path, mine = folder / "settings.json", self.options()
-        if path.exists() and (old := json.loads(path.read_text(encoding="utf-8"))) != mine:
-            changed = [f"{k} was {old.get(k)!r}, now {v!r}" for k, v in mine.items() if old.get(k) != v]
-            raise ValueError(f"{folder} holds another run ({', '.join(changed)}); choose another --dir")
-        folder.mkdir(parents=True, exist_ok=True)
-        with atomic_write(path) as file:
-            json.dump(mine, file, indent=1)
 
     def settings(self) -> Settings:
         """The recipe of the model on the dataset, with the options of this run."""
@@ -155,7 +144,7 @@ class Run:
         """Claim the folder and make the shards, unless they are there."""
         from ehnn.parallel.prepare import prepare_shards, with_parts
 
-        self.claim(folder)
+        claim(folder, self.options())
         source = {name: getattr(self, name) for name in ("dataset", "seed", "dtype")}
         prepare_shards(folder, ranks, source, lambda: with_parts(self.load(), self.seed))
 

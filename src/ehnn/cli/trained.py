@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from ehnn.io.atomic import atomic_write
 from ehnn.training import Result
+
+
+def claim(folder: Path, options: Mapping[str, Any]) -> None:
+    """Refuse a folder that holds another run, by its ``settings.json``, and mark it as this one's."""
+    path, mine = folder / "settings.json", json.loads(json.dumps(dict(options)))
+    if path.exists() and (old := json.loads(path.read_text(encoding="utf-8"))) != mine:
+        changed = [f"{k} was {old.get(k)!r}, now {v!r}" for k, v in mine.items() if old.get(k) != v]
+        raise ValueError(f"{folder} holds another run ({', '.join(changed)}); choose another --dir")
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as file:
+        json.dump(mine, file, indent=1)
 
 
 def keep_best(result: Result, folder: Path, *, test_best: bool = False) -> None:

@@ -136,7 +136,8 @@ class EHNNLinear(Layer):
         return [(a, min(a + step, items)) for a in range(0, items, step)]
 
     def extra_repr(self) -> str:
-        return f"{self.d_in}, {self.d_out}, aggregation={self.aggregation!r}"
+        told = f"aggregation={self.aggregation!r}, global={self.global_interaction}"
+        return f"{self.d_in}, {self.d_out}, {told}"
 
 
 def _recomputed(fn: Callable[..., Tensor], again: bool, *args: Tensor) -> Tensor:

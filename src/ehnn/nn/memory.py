@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
+
+from .dropout import Dropout
 
 _rows: int | None = None
 
@@ -38,11 +41,48 @@ def is_bounded(x: Tensor) -> bool:
     return _rows is not None and x.shape[0] > _rows
 
 
-def by_chunks(fn: Callable[[Tensor, Tensor], Tensor], x: Tensor, index: Tensor) -> Tensor | None:
-    """``fn(x, index)`` in chunks of rows under `bounded_memory`; None outside it or for few rows."""
+def by_chunks(
+    module: nn.Module, fn: Callable[[Tensor, Tensor], Tensor], x: Tensor, index: Tensor
+) -> Tensor | None:
+    """``fn(x, index)`` in chunks of rows under `bounded_memory`; None outside it or for few rows.
+
+    When a chunk is made again, the ``module`` that ``fn`` calls has the parameters and seeds of the first
+    time (`ehnn.training.Runs` puts them in for the forward pass alone). Dropout masks are those of the whole.
+    """
     if not is_bounded(x) or _rows is None:
         return None
-    parts = zip(x.split(_rows), index.split(_rows), strict=True)
+    rows = torch.arange(x.shape[0], device=x.device)
+    held = _held(module)
+    drops = [(m, m.rows or (rows, x.shape[0])) for m in module.modules() if isinstance(m, Dropout)]
+
+    def again(x: Tensor, index: Tensor, chosen: Tensor) -> Tensor:
+        before = _held(module)
+        _put(held)
+        for drop, (numbers, total) in drops:
+            drop.rows = numbers[chosen], total
+        try:
+            return fn(x, index)
+        finally:
+            _put(before)
+            for (drop, _), was in zip(drops, own, strict=True):
+                drop.rows = was
+
+    own = [m.rows for m, _ in drops]
+    parts = zip(x.split(_rows), index.split(_rows), rows.split(_rows), strict=True)
     if torch.is_grad_enabled():
-        return torch.cat([checkpoint(fn, a, b, use_reentrant=False) for a, b in parts])
-    return torch.cat([fn(a, b) for a, b in parts])
+        return torch.cat([checkpoint(again, *part, use_reentrant=False) for part in parts])
+    return torch.cat([again(*part) for part in parts])
+
+
+_Held = list[tuple[dict[str, Any], str, Any]]
+
+
+def _held(module: nn.Module) -> _Held:
+    """The parameters and buffers of a module and those inside it, with their places."""
+    places = [d for m in module.modules() for d in (m._parameters, m._buffers)]
+    return [(d, name, tensor) for d in places for name, tensor in d.items()]
+
+
+def _put(held: _Held) -> None:
+    for place, name, tensor in held:
+        place[name] = tensor

@@ -113,6 +113,6 @@ class EHNNMLP(Layer):
         return x if self.scale == 1 else self.scale * x
 
     def extra_repr(self) -> str:
-        return (
-            f"{self.d_in}, {self.d_out}, aggregation={self.aggregation!r}, global={self.global_interaction}"
-        )
+        scale = f", scale={self.scale:g}" if self.scale != 1 else ""
+        told = f"aggregation={self.aggregation!r}{scale}, global={self.global_interaction}"
+        return f"{self.d_in}, {self.d_out}, {told}"

@@ -63,7 +63,7 @@ class Phi(nn.Module):
         def some_rows(x: Tensor, index: Tensor) -> Tensor:
             return self._rows(x, weight, lambda z: dropout((z + F.embedding(index, table)).relu_()), None)
 
-        y = by_chunks(some_rows, x, orders.index)
+        y = by_chunks(self, some_rows, x, orders.index)
         y = self._fused(x, weight, table, orders.pairs) if y is None else y
         if y is None:
             return self._rows(x, weight, lambda z: act(z, table, orders.pairs, dropout), plus)

@@ -74,6 +74,9 @@ class Stack(nn.Module):
         self.norm = LayerNorm(width) if norm else nn.Identity()
         self.classifier = _mlp([width, *classifier, d_out], dropout)
 
+    def extra_repr(self) -> str:
+        return f"path={self.path}, residual={self.residual}"
+
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """Logits; ``x`` stands in for the features of the first family of the path."""
         x = h.features(self.path[0]) if x is None else x

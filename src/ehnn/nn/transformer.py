@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
@@ -151,7 +152,8 @@ class EHNNTransformer(Layer):
         return segment_softmax_sum(value, logits.to(value.dtype), overlap.everything).flatten(1)
 
     def extra_repr(self) -> str:
-        return f"{self.d_in}, {self.d_out}, heads={self.heads}, global={self.global_interaction}"
+        told = f"heads={self.heads}, attention={self.attention!r}, global={self.global_interaction}"
+        return f"{self.d_in}, {self.d_out}, {told}"
 
 
 def _gated(value: Tensor, logits: Tensor) -> Tensor:
@@ -169,6 +171,12 @@ class _Query(nn.Module):
         self.encoding = OrderEncoding("sinusoidal", width)
         self.net = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
         self.register_buffer("zero", self.encoding(torch.zeros(1)), persistent=False)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _Query:
+        """Memory that `nn.Module.to_empty` gave to what is not in a state dict is filled here."""
+        super()._apply(fn, recurse)
+        self.zero = self.encoding(torch.zeros(1, device=self.zero.device)).to(self.zero.dtype)
+        return self
 
     def forward(self, sizes: Orders) -> Tensor:
         """``[1 + distinct 𝓘, width]``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, nn
@@ -19,26 +19,38 @@ class LookupWeights(nn.Module):
         source_orders, target_orders: the orders k and l that the table holds.
     """
 
+    place: Tensor
+
     def __init__(
         self, d_in: int, d_out: int, source_orders: Iterable[int], target_orders: Iterable[int]
     ) -> None:
         super().__init__()
         self.source_orders, self.target_orders = sorted(set(source_orders)), sorted(set(target_orders))
-        keys = [
+        self._keys = [
             (k, l, i) for k in self.source_orders for l in self.target_orders for i in range(min(k, l) + 1)
         ]
-        self._sizes = [1 + max((max(key) for key in keys), default=0)] * 3
-        place = torch.full(self._sizes, -1, dtype=torch.int64)
-        for row, key in enumerate(keys):
-            place[key] = row
-        self.register_buffer("place", place, persistent=False)
-        self.table = nn.Parameter(torch.empty(len(keys), d_in, d_out).uniform_(-1, 1) / math.sqrt(d_in))
+        self._sizes = [1 + max((max(key) for key in self._keys), default=0)] * 3
+        self.register_buffer("place", self._fresh_place().to(torch.empty(0).device), persistent=False)
+        rows = len(self._keys)
+        self.table = nn.Parameter(torch.empty(rows, d_in, d_out).uniform_(-1, 1) / math.sqrt(d_in))
         self.biases = nn.Parameter(torch.zeros(self._sizes[0], d_out))
+
+    def _fresh_place(self) -> Tensor:
+        """The row of each (k, l, 𝓘) in the table, −1 for none."""
+        place = torch.full(self._sizes, -1, dtype=torch.int64, device="cpu")
+        for row, key in enumerate(self._keys):
+            place[key] = row
+        return place
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> LookupWeights:
+        """Memory that `nn.Module.to_empty` gave to what is not in a state dict is filled here."""
+        super()._apply(fn, recurse)
+        self.place = self._fresh_place().to(self.place.device)
+        return self
 
     def forward(self, triplets: Tensor) -> Tensor:
         """``[n, 3]`` (k, l, 𝓘) → ``[n, d_in, d_out]``."""
-        place: Tensor = self.place  # type: ignore[assignment]
-        return self.table.index_select(0, place[triplets[:, 0], triplets[:, 1], triplets[:, 2]])
+        return self.table.index_select(0, self.place[triplets[:, 0], triplets[:, 1], triplets[:, 2]])
 
     def bias(self, orders: Tensor) -> Tensor:
         """``[n]`` orders l → ``[n, d_out]``."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from ehnn.hypergraph.validate import as_count
 
 OPTIMIZERS = ("adam", "adamw")
 SCHEDULES = ("constant", "cosine", "steps")
@@ -19,12 +21,14 @@ class TrainConfig:
         lr: learning rate of Adam.
         weight_decay: added to the gradient (``"adam"``) or decoupled (``"adamw"``).
         clip_norm: largest norm of the gradient of a run; None leaves it.
+        optimizer: ``"adam"`` or ``"adamw"``.
         schedule: ``"constant"``, ``"cosine"`` (to zero over the epochs) or ``"steps"`` (halved after each of
             ``lr_steps``).
         lr_steps: numbers of epochs, ascending.
         lr_factors: pairs of a prefix of parameter names and a factor on their learning rate, such as
             ``(("backbone.", 0.01),)``; the first prefix that fits counts.
-        patience: stop when no run has a new best validation metric for this many epochs.
+        patience: stop when an evaluation finds that no run has had a new best validation metric for this many
+            epochs.
         evaluate_every: epochs between evaluations (the last epoch always is).
         checkpoint_every: epochs between checkpoints.
         amp: bfloat16 autocast in the forward pass.
@@ -54,18 +58,17 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         for name in ("epochs", "evaluate_every", "checkpoint_every"):
-            if not isinstance(getattr(self, name), int) or getattr(self, name) < 1:
-                raise ValueError(f"{name} must be a positive integer, got {getattr(self, name)!r}")
-        if self.patience is not None and self.patience < 1:
-            raise ValueError(f"patience must be a positive integer or None, got {self.patience!r}")
+            object.__setattr__(self, name, as_count(getattr(self, name), name, 1))
+        if self.patience is not None:
+            object.__setattr__(self, "patience", as_count(self.patience, "patience", 1))
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise ValueError(f"clip_norm must be above 0 or None, got {self.clip_norm!r}")
         if self.ema is not None and not 0 < self.ema < 1:
             raise ValueError(f"ema must be in (0, 1) or None, got {self.ema!r}")
-        if not self.lr > 0 or not self.weight_decay >= 0:
-            raise ValueError(
-                f"lr must be above 0 and weight_decay not below, got {self.lr}, {self.weight_decay}"
-            )
+        if not 0 < self.lr < math.inf:
+            raise ValueError(f"lr must be above 0 and finite, got {self.lr!r}")
+        if not 0 <= self.weight_decay < math.inf:
+            raise ValueError(f"weight_decay must be finite and not below 0, got {self.weight_decay!r}")
         for name, choices in (("optimizer", OPTIMIZERS), ("schedule", SCHEDULES)):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be one of {choices}, got {getattr(self, name)!r}")
@@ -73,15 +76,15 @@ class TrainConfig:
 
     def _check_rates(self) -> None:
         # Read back from JSON, tuples are lists.
-        object.__setattr__(self, "lr_steps", tuple(self.lr_steps))
+        object.__setattr__(self, "lr_steps", tuple(as_count(step, "lr_steps", 1) for step in self.lr_steps))
         object.__setattr__(self, "lr_factors", tuple((p, f) for p, f in self.lr_factors))
-        if list(self.lr_steps) != sorted(set(self.lr_steps)) or any(step < 1 for step in self.lr_steps):
-            raise ValueError(f"lr_steps must be ascending and at least 1, got {self.lr_steps}")
+        if list(self.lr_steps) != sorted(set(self.lr_steps)):
+            raise ValueError(f"lr_steps must be ascending, got {self.lr_steps}")
         if self.lr_steps and self.schedule != "steps":
             raise ValueError(f"lr_steps need schedule='steps', got {self.schedule!r}")
         for prefix, factor in self.lr_factors:
-            if not factor > 0:
-                raise ValueError(f"lr_factors must be above 0, got {factor} for {prefix!r}")
+            if not 0 < factor < math.inf:
+                raise ValueError(f"lr_factors must be above 0 and finite, got {factor} for {prefix!r}")
 
     def lr_at(self, epoch: int) -> float:
         """The learning rate of an epoch (from 0)."""
@@ -95,11 +98,3 @@ class TrainConfig:
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
-        """From a mapping; an unknown key is a ValueError that names it."""
-        unknown = set(values) - {f.name for f in fields(cls)}
-        if unknown:
-            raise ValueError(f"unknown training options {sorted(unknown)}")
-        return cls(**values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 import warnings
@@ -100,7 +101,9 @@ def fit(
 
     With a ``directory`` every evaluated epoch is a line of ``metrics.jsonl`` and the state is saved every
     ``config.checkpoint_every`` epochs; a run that was stopped at any moment goes on from there and ends
-    with the same result (bit for bit on a CPU). Of equal validation metrics the later epoch wins.
+    with the same result (bit for bit on a CPU). Of equal validation metrics the later epoch wins. A
+    checkpoint of other seeds, of another ``config`` or of a model that prints differently is refused; tasks
+    are not compared.
 
     With ``seconds`` no epoch begins that would end later than that, judged by the last one; called again, the
     run goes on. The last entry of ``history`` says how far it came.
@@ -234,6 +237,7 @@ class _Trainer:
     @torch.no_grad()
     def _evaluate(self, loss: Tensor) -> dict[str, float]:
         metrics = self.task.evaluate(self._predict)
+        self._check_numbers(metrics)
         if self.config.patience is not None and "valid" not in metrics:
             raise ValueError(f"patience={self.config.patience} needs validation data, the task has none")
         row: dict[str, Any] = {"epoch": self.epoch, "loss": loss.tolist()} | {
@@ -253,10 +257,20 @@ class _Trainer:
                     self.result.best[name][r] = parameter[r]
         return {k: v.double().mean().item() for k, v in metrics.items() if "/" not in k}
 
+    def _check_numbers(self, metrics: dict[str, Tensor]) -> None:
+        bad = metrics["valid"].isnan().nonzero().flatten().tolist() if "valid" in metrics else []
+        if bad:
+            seeds = [self.result.runs.seeds[i] for i in bad]
+            raise NotFiniteError(
+                f"the metric valid is not a number in epoch {self.epoch} (seeds {seeds}); {self._kept()}"
+            )
+
     def out_of_patience(self) -> bool:
+        """Asked after an evaluation; between two of them there is nothing to judge by."""
         if self.config.patience is None or not self.result.history:
             return False
-        return self.epoch - self.last_gain >= self.config.patience
+        evaluated = self.result.history[-1]["epoch"] == self.epoch
+        return evaluated and self.epoch - self.last_gain >= self.config.patience
 
     # ------------------------------------------------------------------ saving and resuming
 
@@ -267,7 +281,8 @@ class _Trainer:
         # What is empty or off is left out: checkpoints from before there was such a field stay good.
         told = self.config.to_dict() | ({} if self.config.compile else {"compile": ()})
         config = {k: v for k, v in told.items() if k not in _FREE and v != ()}
-        told = {"seeds": list(self.result.runs.seeds), "config": config, "shapes": shapes}
+        model = hashlib.sha256(repr(self.result.runs.model).encode()).hexdigest()
+        told = {"seeds": list(self.result.runs.seeds), "config": config, "shapes": shapes, "model": model}
         return told | ({"in_a_row": True} if self.result.runs.in_a_row else {})
 
     def _save(self) -> None:
@@ -301,7 +316,9 @@ class _Trainer:
             return
         tensors, state = found
         state["identity"]["config"].pop("cuda_graph", None)  # older checkpoints have it
-        if state["identity"] != json.loads(json.dumps(self._identity())):
+        own = json.loads(json.dumps(self._identity()))
+        state["identity"].setdefault("model", own["model"])  # older checkpoints have none
+        if state["identity"] != own:
             raise ValueError(f"{self.directory} holds a run with other settings; choose another directory")
         runs = self.result.runs
         runs.load({k: tensors[f"parameters.{k}"] for k in runs.parameters})

@@ -22,7 +22,7 @@ class Runs:
 
     Run r starts from the parameters that ``make`` draws after ``torch.manual_seed(seeds[r])``, and its
     dropout masks are a function of (seeds[r], module, step) alone, so the result of a run does not
-    depend on which other runs are trained beside it.
+    depend on which other runs are trained beside it. Parameters that do not require gradients stay.
 
     Args:
         make: builds one model; called once per run.
@@ -42,13 +42,14 @@ class Runs:
             raise ValueError("seeds must name at least one run, got none")
         if compile and len(seeds) > 1:
             raise ValueError(f"compile trains one seed at a time, got {len(seeds)} seeds: {list(seeds)}")
-        self.seeds = tuple(seeds)
+        self.seeds = tuple(map(int, seeds))
         models = [_seeded(make, seed) for seed in self.seeds]
         parameters, _ = stack_module_state(models)
-        self.parameters = {k: v.detach().to(device).requires_grad_() for k, v in parameters.items()}
         frozen = {k for k, p in models[0].named_parameters() if not p.requires_grad}
-        learned = {k: v for k, v in self.parameters.items() if k not in frozen}
-        self._flat = _in_a_row(learned) if len(self.seeds) == 1 else None
+        self.parameters = {
+            k: v.detach().to(device).requires_grad_(k not in frozen) for k, v in parameters.items()
+        }
+        self._flat = _in_a_row(self._learned()) if len(self.seeds) == 1 else None
         if self._flat is not None:
             self.parameters |= self._flat.pieces
         # Of a single run also without the dimension for runs, in the same memory: leaves, for `backward`.
@@ -66,6 +67,10 @@ class Runs:
 
     def __len__(self) -> int:
         return len(self.seeds)
+
+    def _learned(self) -> dict[str, Tensor]:
+        """The parameters that are not frozen (``requires_grad``)."""
+        return {k: v for k, v in self.parameters.items() if v.requires_grad}
 
     def forward(
         self,
@@ -134,7 +139,7 @@ class Runs:
         """What an optimiser steps on, by a factor of each parameter's name."""
         found: dict[float, list[Tensor]] = {}
         if self._flat is None:
-            for name, parameter in self.parameters.items():
+            for name, parameter in self._learned().items():
                 found.setdefault(factor(name), []).append(parameter)
             return found
         for value, names in groupby(self._flat.pieces, factor):
@@ -219,9 +224,9 @@ def _in_a_row(parameters: dict[str, Tensor]) -> _Flat | None:
     return _Flat(parameters) if len(same) == 1 and next(iter(same))[1] == "cpu" else None
 
 
-def _leaf(value: Tensor, gradient: Tensor | None) -> Tensor:
+def _leaf(value: Tensor, gradient: Tensor | None, learned: bool = True) -> Tensor:
     # Not `detach`: a model that writes into one parameter as it runs would seem to have changed them all.
-    value = value.data.requires_grad_()
+    value = value.data.requires_grad_(learned)
     value.grad = gradient
     return value
 
@@ -229,7 +234,8 @@ def _leaf(value: Tensor, gradient: Tensor | None) -> Tensor:
 def _alone(parameter: Tensor) -> Tensor:
     """Without the dimension for runs, in the same memory, its gradient too."""
     gradient = parameter.grad
-    return _leaf(parameter.squeeze(0), None if gradient is None else gradient.squeeze(0))
+    own = None if gradient is None else gradient.squeeze(0)
+    return _leaf(parameter.squeeze(0), own, parameter.requires_grad)
 
 
 def _places(model: nn.Module) -> list[tuple[dict[str, Any], str, str]]:

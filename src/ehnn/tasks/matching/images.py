@@ -80,7 +80,7 @@ class ImageFile:
                 if math.prod(image.size) > MAX_PIXELS:
                     raise ValueError(f"{image.size} pixels are too many, at most {MAX_PIXELS} are read")
                 _reduce(image, box, size)
-                image = _upright(image).convert("RGB")
+                image = _coloured(_upright(image))
                 if size is None or (box is None and image.size == (size, size)):
                     return image
                 return _cut(image, box, size)
@@ -154,6 +154,21 @@ def _reduce(image: Any, box: Box | None, size: int | None) -> None:
     """Let the JPEG decoder halve a far larger image for free."""
     if box is None and size is not None:
         image.draft("RGB", (4 * size, 4 * size))
+
+
+def _coloured(image: Image) -> Image:
+    """In RGB: 16 bits are scaled to 8 (Pillow would cut them off), what is transparent is white."""
+    if image.mode == "F":
+        raise ValueError("pixels are floating-point numbers, whose range is not known; 8 or 16 bits are read")
+    if image.mode.startswith("I"):
+        pixels = np.asarray(image).astype(np.int64)
+        if pixels.size and not 0 <= pixels.min() <= pixels.max() < 2**16:
+            raise ValueError(f"pixels must be of 8 or 16 bits, got {pixels.min()} to {pixels.max()}")
+        image = _pillow().fromarray((pixels // 257).astype(np.uint8))
+    if "A" in image.mode or "transparency" in image.info:
+        clear = image.convert("RGBA")
+        image = _pillow().alpha_composite(_pillow().new("RGBA", clear.size, "white"), clear)
+    return image.convert("RGB")
 
 
 def _upright(image: Any) -> Any:

@@ -28,6 +28,16 @@ def own_images(json_path: str | os.PathLike[str], *, skip_bad: bool = False) -> 
     warning, and the entry is left out.
     """
     path = Path(json_path)
+    entries = image_entries(path)
+    splits: dict[str, tuple[Keypoints, ...]] = {}
+    for split in _SPLITS:
+        chosen = [(i, e) for i, e in enumerate(entries) if _split(path, i, e) == split]
+        splits[split] = tuple(good_ones(chosen, lambda ie: _entry(path, *ie), skip_bad))
+    return KeypointSet(path.stem, {s: items for s, items in splits.items() if items or s != "valid"})
+
+
+def image_entries(path: Path) -> list[Any]:
+    """The list ``images`` of the JSON file at ``path``, whose entries have ``image`` and ``keypoints``."""
     try:
         told = json.loads(path.read_bytes(), object_pairs_hook=_no_key_twice)
     except ValueError as error:
@@ -35,11 +45,14 @@ def own_images(json_path: str | os.PathLike[str], *, skip_bad: bool = False) -> 
     entries = told.get("images") if isinstance(told, dict) else None
     if not isinstance(entries, list):
         raise ValueError(f'{path} must hold {{"images": [...]}}, got {short(told)}')
-    splits: dict[str, tuple[Keypoints, ...]] = {}
-    for split in _SPLITS:
-        chosen = [(i, e) for i, e in enumerate(entries) if _split(path, i, e) == split]
-        splits[split] = tuple(good_ones(chosen, lambda ie: _entry(path, *ie), skip_bad))
-    return KeypointSet(path.stem, {s: items for s, items in splits.items() if items or s != "valid"})
+    for number, entry in enumerate(entries):
+        if not isinstance(entry, dict) or not {"image", "keypoints"} <= set(entry):
+            raise ValueError(
+                f"{path}: entry {number} of images must have 'image' and 'keypoints', got {short(entry)}"
+            )
+        if not isinstance(entry["image"], str):
+            raise ValueError(f"{path}: image of entry {number} must be a text, got {short(entry)}")
+    return entries
 
 
 def own_image(
@@ -78,11 +91,7 @@ def own_image(
     return Keypoints(name, category, points.float(), tuple(rows), source)
 
 
-def _split(path: Path, number: int, entry: Any) -> str:
-    if not isinstance(entry, dict) or "image" not in entry or "keypoints" not in entry:
-        raise ValueError(
-            f"{path}: entry {number} of images must have 'image' and 'keypoints', got {short(entry)}"
-        )
+def _split(path: Path, number: int, entry: dict[str, Any]) -> str:
     unknown = [key for key in entry if key not in _KEYS]
     if unknown:
         raise ValueError(f"{path}: entry {number} of images may have {_KEYS}, got {unknown[0]!r}")
@@ -94,14 +103,16 @@ def _split(path: Path, number: int, entry: Any) -> str:
 
 def _entry(path: Path, number: int, entry: dict[str, Any]) -> Keypoints:
     image, category = entry["image"], entry.get("category", "object")
-    if not isinstance(image, str) or not isinstance(category, str):
-        raise ValueError(f"{path}: image and category of entry {number} must be texts, got {short(entry)}")
+    if not isinstance(category, str):
+        raise ValueError(f"{path}: category of entry {number} must be a text, got {short(entry)}")
     return own_image(path.parent / image, entry["keypoints"], category, image)
 
 
 def _point(name: str, key: str, point: Any) -> tuple[float, float]:
     try:
         x, y = point
+        if isinstance(x, (bool, str)) or isinstance(y, (bool, str)):
+            raise TypeError
         return float(x), float(y)
     except (TypeError, ValueError):
         raise ValueError(f"keypoint {key!r} of {name!r} must be [x, y], got {short(point)}") from None
