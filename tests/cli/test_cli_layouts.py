@@ -88,13 +88,14 @@ def test_places_follow_renumbering_and_names() -> None:
     h = named(Hypergraph.from_edges([*random_hypergraph(20, 30, (2, 5), seed=1).edges(), [19]], num_nodes=20))
     learned = places.Places.learn(h, rank=4)
     assert learned.names == tuple(map(str, range(30)))  # the last joins nothing
-    x, unknown = learned.encode(h)
-    assert (x.shape, unknown) == ((20, 4), 0)
+    x, known = learned.encode(h)
+    assert x.shape == (20, 4)
+    assert known.tolist() == [True] * 30 + [False]
     again, _ = places.Places.learn(h.permute_nodes(torch.arange(19, -1, -1)), rank=4).encode(h)
     torch.testing.assert_close(again, x, atol=1e-4, rtol=1e-4)
     other = h.replace(edge_names=tuple(str(i + 28) for i in range(h.num_edges)))
-    y, unknown = learned.encode(other)
-    assert unknown == 28
+    y, known = learned.encode(other)
+    assert known.tolist() == [True] * 2 + [False] * 29
     assert set(y.any(1).nonzero().squeeze(1).tolist()) == {v for edge in h.edges()[:2] for v in edge}
 
 

@@ -58,6 +58,29 @@ def test_a_file_of_other_members_is_judged_by_itself(tmp_path: Path, monkeypatch
     assert len(predictions()) == 60
 
 
+def test_sets_of_strangers_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "train.csv", HEADER, baskets(60))
+    run("train", "--data", "train.csv", "--label-column", "kind", "--out", "m", "--epochs", 3)
+    write(tmp_path / "new.csv", HEADER[:2], [("x1", "saw,drill,vice"), ("x2", "file,saw")])
+    told = run("predict", "--model", "m", "--data", "new.csv", code=2)
+    assert "not one of its members was there in training" in told
+    write(tmp_path / "new.csv", HEADER[:2], [("x1", "saw;drill"), ("x2", "tongs")])
+    told = run("predict", "--model", "m", "--data", "new.csv")
+    assert "1 of the 3 members of new.csv were not there in training" in told
+
+
+def test_a_wrong_option_leaves_the_old_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "train.csv", HEADER, baskets(40))
+    command = ("train", "--data", "train.csv", "--label-column", "kind", "--out", "m", "--epochs", 2)
+    run(*command)
+    before = {path: path.read_bytes() for path in Path("m").rglob("*") if path.is_file()}
+    for wrong in (("--dropout", 1), ("--lr", 0), ("--model", "ehnn-transformer", "--width", 10)):
+        run(*command, *wrong, "--fresh", code=2)
+    assert {path: path.read_bytes() for path in Path("m").rglob("*") if path.is_file()} == before
+
+
 def test_nodes_of_another_file_come_with_a_note(pairs: Path) -> None:
     run("train", "--data", pairs, *COLUMNS, *QUICK, "--out", "m")
     assert "judged by the sets in it alone" not in run("predict", "--model", "m", "--data", pairs)

@@ -43,7 +43,7 @@ def test_a_stray_comma_among_words_is_part_of_a_name() -> None:
 def test_a_rate_that_is_no_number_is_refused() -> None:
     write(Path("b.csv"), ["items", "kind"], [("a;b", "x"), ("b;c", "y")])
     told = run("train", "--data", "b.csv", "--label-column", "kind", "--lr", "nan", code=2)
-    assert "--lr must be a finite number and not below 0, got nan" in told
+    assert "lr must be above 0 and finite, got nan" in told
 
 
 @pytest.mark.parametrize("separator", [";", "|", ",", "\t"])
@@ -75,6 +75,60 @@ def test_the_separator_that_was_found_is_kept(cells: list[str], expected: list |
     if expected is not None:
         assert [[names[v] for v in edge] for edge in sheet.h.edges()] == expected
     assert read_sheet(Path("a.csv"), sheet.layout).h == sheet.h
+
+
+@pytest.mark.parametrize(
+    ("cell", "names"),
+    [
+        ('["\\ud83c\\udf4e", "b\\/c"]', ["🍎", "b/c"]),
+        ("('ann')", ["ann"]),
+        ("{'b', 'a'}", ["a", "b"]),
+        ('["a", null]', ["a"]),
+        ("['a', None, 3]", ["a", "3"]),
+        ("nan", []),
+    ],
+)
+def test_lists_as_json_and_python_write_them(cell: str, names: list[str]) -> None:
+    write(Path("l.csv"), ["items"], [(cell,), ("['x', 'y']",), ("['y', 'z']",)])
+    sheet = read_sheet(Path("l.csv"), Layout())
+    assert [sheet.h.node_names[v] for v in sheet.h.edges()[0]] == names
+
+
+@pytest.mark.parametrize(
+    "cell", ["['a' 'b']", "a, b", "frozenset({'a'})", '["\\ud83c"]', "{'a': 1}", "[['a']]"]
+)
+def test_a_cell_that_is_no_list_among_lists_is_named(cell: str) -> None:
+    write(Path("l.csv"), ["items"], [("['x', 'y']",), (cell,), ("['y', 'z']",)])
+    with pytest.raises(ValueError, match=r"l\.csv, line 3: .* is not a list of names"):
+        read_sheet(Path("l.csv"), Layout())
+
+
+def test_a_rare_semicolon_parts_names_of_two_words() -> None:
+    rows = ["red apple", "big saw", "yellow plum", "old file", "green fig"] * 2 + ["red apple; old file"]
+    sheet = sheet_of("items\n" + "\n".join(rows))
+    assert sheet.layout.separator == ";"
+    assert set(sheet.h.node_names) == {"red apple", "big saw", "yellow plum", "old file", "green fig"}
+
+
+def test_missing_members_are_no_members() -> None:
+    sheet = sheet_of("basket,m1,m2,m3\nb1,a,b,NA\nb2,b,NA,NA\n", Layout(members=("m1", "m2", "m3")))
+    assert sheet.h.node_names == ("a", "b")
+
+
+def test_an_open_quote_is_an_error() -> None:
+    with pytest.raises(ValueError, match=r"al\.txt, line"):
+        sheet_of('"Weird Al;Ann\nCy;Ann\nDan;Ann\nEve;Cy\n', name="al.txt")
+
+
+def test_lines_that_are_written_can_be_read_again() -> None:
+    names = ["Last1,First1", "Last2,First2", "Last3,First3"]
+    write(Path("c.csv"), ["author", "paper"], [(n, p) for p in "xyz" for n in names if p != n[4]])
+    run("data", "convert", "c.csv", "c.txt", "--node-column", "author", "--edge-column", "paper")
+    assert set(read_sheet(Path("c.txt"), Layout()).h.node_names) == set(names)
+    odd = ["a;b", "c|d", "e,f"]
+    write(Path("d.csv"), ["node", "edge"], [(n, "x") for n in odd])
+    assert "no separator tells them apart" in run("data", "convert", "d.csv", "d.txt", code=2)
+    assert not Path("d.txt").exists()
 
 
 def test_predict_splits_lists_as_training_did(baskets: Path) -> None:
@@ -152,6 +206,12 @@ def test_decimal_commas(delimiter: str) -> None:
 def test_commas_that_are_not_decimal(cells: list[str], delimiter: str) -> None:
     _, found = feature_of(cells, delimiter)
     assert found == Category("size", tuple(sorted(cell.strip('"') for cell in cells)))
+
+
+def test_commas_between_thousands_are_not_taken_for_fractions() -> None:
+    with pytest.raises(ValueError, match=r"'1,115' may be 1115 or 1\.115"):
+        feature_of(["830", "1,115", "978", "1,186"])
+    assert feature_of(["0,125", "1,250"])[1] == Number("size", 0.6875)
 
 
 def test_numbers_that_are_not_finite() -> None:

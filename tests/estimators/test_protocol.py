@@ -323,6 +323,41 @@ def test_numbers_of_numpy_train_and_are_saved(tmp_path):
     ehnn.HyperedgePredictor(**QUICK, batch_size=np.int64(4), sketch=np.int64(8)).fit(ring).predict(ring)
 
 
+@pytest.mark.parametrize("column", [None, 1.0, 2024.0, 1e6, "dates"])
+def test_columns_that_hardly_vary_do_no_harm(column):
+    generator = torch.Generator().manual_seed(0)
+    signal = torch.randint(0, 2, (60, 1), generator=generator).double() * 2 - 1
+    others = [] if column is None else [torch.full_like(signal, column) if column != "dates" else signal]
+    x = torch.cat([signal, *others], 1)
+    if column == "dates":  # seconds: all that tells them apart is a millionth of their size
+        x = 1.7e9 + 750 * signal
+    h = ehnn.Hypergraph.from_edges([[i, (i + 7) % 60] for i in range(60)], x=x, y=(signal[:, 0] > 0).long())
+    model = ehnn.NodeClassifier(width=16, epochs=40, dropout=0.0, lr=0.01).fit(h)
+    assert np.mean(model.predict(h) == h.y.numpy()) > 0.9
+    assert model.features_.apply(h).x.abs().max() < 5
+
+
+def test_two_labels_for_one_node_are_an_error():
+    pandas = pytest.importorskip("pandas")
+    edges = [["a", "b"], ["b", "c"], ["c", "a"]]
+    twice = pandas.Series([0, 1, 0, 1], index=["a", "b", "c", "a"])
+    with pytest.raises(ValueError, match="node 'a' has two different labels"):
+        ehnn.NodeClassifier(**QUICK).fit(edges, twice)
+    ehnn.NodeClassifier(**QUICK).fit(edges, pandas.Series([0, 1, 0, 0], index=["a", "b", "c", "a"]))
+    with pytest.raises(ValueError, match="node 'a' has two different labels"):
+        ehnn.NodeClassifier(**QUICK, hypergraph=edges).fit(["a", "b", "a"], [0, 1, 1])
+
+
+def test_candidates_in_any_form_that_fit_takes():
+    pandas = pytest.importorskip("pandas")
+    ring = [[f"p{i}", f"p{(i + 1) % 9}", f"p{(i + 2) % 9}"] for i in range(9)]
+    model = ehnn.HyperedgePredictor(**QUICK).fit(ring)
+    wanted = model.decision_function([["p0", "p4"], ["p1", "p5", "p6"]])
+    frame = pandas.DataFrame({"node": ["p0", "p4", "p1", "p5", "p6"], "edge": ["A", "A", "B", "B", "B"]})
+    for given in (frame, {"A": ["p0", "p4"], "B": ["p1", "p5", "p6"]}):
+        np.testing.assert_allclose(model.decision_function(given), wanted, atol=1e-6)
+
+
 @pytest.mark.parametrize("model", ["ehnn-mlp", "hyper-gcn", "hgnn"])
 def test_weights_are_not_read(model, kinds):
     weights = torch.arange(kinds.num_edges) + 1.0

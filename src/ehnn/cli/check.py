@@ -46,7 +46,9 @@ FAMILIES = [("nodes", "edges"), ("edges", "nodes"), ("nodes", "all"), ("all", "n
 
 
 def check(
-    seed: Annotated[int, typer.Option(min=0, help="Of the hypergraphs, parameters and permutations.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Of the hypergraphs, parameters and permutations.")
+    ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:
     """Test that every layer of this installation is equivariant, on a few random hypergraphs.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from .sheets import Columns, Sheet
 
 MAX_CATEGORIES = 64
 _NOT_COMMA = (";", "\t")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 
 
 def values_of(columns: Columns, name: str, count: int, hint: str = "") -> tuple[list[str | None], np.ndarray]:
@@ -182,11 +184,22 @@ def as_numbers(texts: Sequence[str], table: Table) -> np.ndarray:
     """The numbers that cells of a column say, NaN where they say none.
 
     Where commas do not separate the cells, ``4,3`` is a number, if all cells are numbers that way.
+
+    Raises:
+        ValueError: every comma may as well stand between thousands.
     """
     found = _as_floats(texts)
     if np.isnan(found).any() and table.delimiter in _NOT_COMMA and not any("." in text for text in texts):
         pointed = _as_floats([text.replace(",", ".") for text in texts])
-        return found if np.isnan(pointed).any() else pointed
+        if np.isnan(pointed).any():
+            return found
+        unsure = [text for text in texts if "," in text]
+        if all(map(_THOUSANDS.fullmatch, unsure)):
+            raise ValueError(
+                f"{table.path}: {unsure[0]!r} may be {unsure[0].replace(',', '')} or "
+                f"{unsure[0].replace(',', '.')}; write thousands without a comma and fractions with a point"
+            )
+        return pointed
     return found
 
 
@@ -210,13 +223,13 @@ def not_finite(table: Table, row: int, column: str, text: str) -> ValueError:
 
 
 def encode(features: Sequence[Feature], columns: Columns | None, count: int) -> Tensor:
-    """``[count, channels]`` of all columns side by side."""
+    """``[count, channels]`` of all columns side by side, in float64."""
     parts = [np.zeros((count, 0))]
     for feature in features:
         assert columns is not None
         values, first = values_of(columns, feature.column, count)
         parts.append(feature.encode(values, first, columns.table))
-    return torch.from_numpy(np.concatenate(parts, 1)).to(torch.get_default_dtype())
+    return torch.from_numpy(np.concatenate(parts, 1))
 
 
 def feature_from(about: dict[str, Any]) -> Feature:

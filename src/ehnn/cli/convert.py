@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -13,6 +12,7 @@ from ehnn.hypergraph import Hypergraph
 from .errors import choose, readable_errors
 from .layouts import Layout
 from .run_folder import check_target
+from .sheets import SEPARATORS, separator_of
 from .table_options import Delimiter, EdgeColumn, MemberColumns, NodeColumn, Separator, layout_from
 
 READABLE = ("csv", "pairs", "sets", "lines", "hif")
@@ -99,13 +99,23 @@ def _write(h: Hypergraph, path: Path, kind: str) -> None:
         write_csv(h, path, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
     else:
         named = h.node_names is not None
-        write_edge_lines(h, path, separator=_separator(h.node_names or ()), named=named)
+        write_edge_lines(h, path, separator=_separator(h), named=named)
 
 
-def _separator(names: Sequence[object]) -> str:
-    """A separator that is in no name; white space where it can be."""
-    whole = "".join(map(str, names))
-    return next((s for s in (";", "|", ",") if s not in whole), ";") if len(whole.split()) > 1 else " "
+def _separator(h: Hypergraph) -> str:
+    """A separator that is in no name and that `read_sheet` would choose; white space where it can be."""
+    names = list(map(str, h.node_names or ()))
+    whole = "".join(names)
+    if len(whole.split()) <= 1 and not any(s in whole for s in SEPARATORS):
+        return " "
+    for s in (";", "|", ","):
+        lines = [s.join(names[v] for v in edge) for edge in h.edges() if edge]
+        if s not in whole and '"' not in whole and separator_of(lines) == s:
+            return s
+    raise ValueError(
+        "a file of lines with these names of nodes could not be read again: no separator tells them apart; "
+        "convert to .csv or .json"
+    )
 
 
 def _lost(h: Hypergraph) -> list[str]:

@@ -16,19 +16,25 @@ def expand_lists(arguments: Sequence[str]) -> list[str]:
 
     >>> expand_lists(["reproduce", "k-edge", "--models", "a", "b,c", "--seeds", "2"])
     ['reproduce', 'k-edge', '--models', 'a', '--models', 'b', '--models', 'c', '--seeds', '2']
+    >>> expand_lists(["reproduce", "k-edge", "--models", "--seeds", "2"])  # where one is missing
+    ['reproduce', 'k-edge', '--models', '--seeds', '2']
     """
     found: list[str] = []
     flag = None
+    bare: list[str] = []  # a list option that has no value yet; if it gets none, the parser will say so
     for argument in arguments:
         name, equals, value = argument.partition("=")
         if argument.startswith("-"):
+            found += bare
             flag = name if name in LIST_OPTIONS else None
+            bare = [name] if flag is not None and not equals else []
             if flag is None or not equals:
                 found += [argument] if flag is None else []
                 continue
             argument = value
         found += [argument] if flag is None else _each(flag, argument)
-    return found
+        bare = []
+    return found + bare
 
 
 def _each(flag: str, values: str) -> list[str]:

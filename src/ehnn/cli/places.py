@@ -56,14 +56,14 @@ class Places:
         vectors = of_edges[:, None] * right
         return cls(names, torch.from_numpy(vectors * np.sqrt(len(names))).to(torch.get_default_dtype()))
 
-    def encode(self, h: Hypergraph) -> tuple[Tensor, int]:
-        """``[num_nodes, rank]``, and how many hyperedges of at least 2 nodes are not known by name."""
+    def encode(self, h: Hypergraph) -> tuple[Tensor, np.ndarray]:
+        """``[num_nodes, rank]``, and ``[num_edges]`` bool: which hyperedges are known by name."""
         code, _ = factorize(h.edge_names or (), self.names)
         known = code < len(self.names)
         matrix = incidence(h)[:, known]
         count = np.maximum(np.asarray(matrix.sum(1)), 1)[:, None]
         rows = (matrix @ self.vectors.double().numpy()[code[known]]) / count
-        return torch.from_numpy(rows).to(self.vectors.dtype), int((~known & (h.orders >= 2).numpy()).sum())
+        return torch.from_numpy(rows).to(self.vectors.dtype), known
 
 
 def incidence(h: Hypergraph):  # type: ignore[no-untyped-def]

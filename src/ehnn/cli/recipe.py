@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.io._names import factorize
 from ehnn.io.atomic import atomic_write
 
 from .columns import Feature, encode, feature_from, learn_feature, new_texts, with_node_table
@@ -86,21 +87,30 @@ class Recipe:
         if columns is not None:
             remarks += filter(None, (new_texts(feature, columns) for feature in self.features))
         if self.places.names:
-            x, unknown = self.places.encode(h)
+            x, known = self.places.encode(h)
             parts.append(x)
-            shared = int((h.orders >= 2).sum())
-            others = "members" if self.task == "sets" else "sets"
-            if shared and unknown == shared:
-                raise ValueError(
-                    f"{sheet.path}: not one of its {others} was there in training, and by them the model "
-                    "knows its way; for data with other names train with --no-places"
-                )
-            if unknown:
-                remarks.append(
-                    f"{unknown} of the {shared} {others} of {sheet.path} were not there in training"
-                )
+            remarks += self._strangers(sheet.path, h, known)
         x = torch.cat(parts, 1)
         return h.replace(x=x if x.shape[1] else None), remarks
+
+    def _strangers(self, path: Path, h: Hypergraph, known: np.ndarray) -> list[str]:
+        """A remark if members of sets (or sets of nodes) were not there in training; an error if none was.
+
+        They are the hyperedges of ``h``, ``known`` by their places. A member of a single set has no place,
+        but the hypergraph of training knows its name.
+        """
+        counted = h.orders.numpy() >= 2
+        if self.known is not None:
+            codes, _ = factorize(h.edge_names or (), self.known.edge_names or ())
+            known, counted = codes < len(self.known.edge_names or ()), h.orders.numpy() >= 1
+        unknown, others = int((counted & ~known).sum()), "members" if self.task == "sets" else "sets"
+        if unknown and unknown == counted.sum():
+            raise ValueError(
+                f"{path}: not one of its {others} was there in training, and by them the model "
+                "knows its way; for data with other names train with --no-places"
+            )
+        told = f"{unknown} of the {counted.sum()} {others} of {path} were not there in training"
+        return [told] if unknown else []
 
     def judged(self, graph: Hypergraph, by: Callable[[Hypergraph], np.ndarray]) -> np.ndarray:
         """``[num_nodes, …]``: what ``by`` says of the nodes of ``graph``; new sets are judged among those of

@@ -6,6 +6,7 @@ import ast
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -18,13 +19,16 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.validate import short
 from ehnn.io import from_named_edges, read_edge_lines, read_hif
 from ehnn.io._csv_sides import Side
-from ehnn.io._csv_table import Table
+from ehnn.io._csv_table import MISSING, Table
 from ehnn.io._names import factorize
 from ehnn.io._support import read_text
 
 from .layouts import Layout, open_table
 
-_SEPARATORS = ("\t", ";", "|", ",")
+SEPARATORS = ("\t", ";", "|", ",")
+_LITERAL = re.compile(r"(\[.*\]|\{.*\}|\(.*\)|(frozenset|set|array|Index)\(.*\))\Z", re.DOTALL)
+"""A cell that is a list in Python's or JSON's writing, or meant to be one."""
+_ADJACENT = re.compile(r"""['"]\s+['"]""")
 
 
 @dataclass
@@ -95,7 +99,8 @@ def _sets(path: Path, layout: Layout, table: Table) -> Sheet:
         lists, separator = _split(columns[0], layout.separator, table)
         layout = replace(layout, separator=separator)
     else:
-        lists = list(map(list, zip(*columns, strict=True)))
+        rows = zip(*columns, strict=True)
+        lists = [["" if name in MISSING else name for name in row] for row in rows]
     names = _set_names(table, layout.edge)
     h = _from_lists(lists).replace(edge_names=names)
     return Sheet(path, layout, h, None, Columns(table, np.arange(table.size), "set", names), table.place)
@@ -125,26 +130,60 @@ def _set_names(table: Table, column: str | None) -> tuple[str, ...]:
 
 def _split(cells: list[str], separator: str | None, table: Table) -> tuple[list[list[str]], str | None]:
     """The lists in a column, ``a;b;c`` or ``["a", "b"]`` as JSON and Python write them; what is between."""
-    if separator is None and all(cell[:1] + cell[-1:] in ("[]", "{}", "()", "") for cell in cells):
+    meant = [_LITERAL.match(cell) is not None for cell in cells if cell]
+    if separator is None and 2 * sum(meant) > len(meant):
         return [_literal(cell, row, table) for row, cell in enumerate(cells)], None
-    separator = separator or _separator(cells)
+    separator = separator or separator_of(cells)
     if separator is None and any(len(cell.split()) > 1 for cell in cells):
         separator = " "
     return [cell.split(None if separator == " " else separator) for cell in cells], separator
 
 
-def _separator(texts: Sequence[str]) -> str | None:
+def separator_of(texts: Sequence[str]) -> str | None:
     """The first separator in a fifth of the texts that may be of several members; None is any white space."""
-    several = [text for text in texts if len(text.split()) > 1 or any(s in text for s in _SEPARATORS)]
-    often = (s for s in _SEPARATORS if sum(s in text for text in several) * 5 >= len(several) > 0)
-    return next(often, None)
+    several = [text for text in texts if len(text.split()) > 1 or any(s in text for s in SEPARATORS)]
+    often = (s for s in SEPARATORS if sum(s in text for text in several) * 5 >= len(several) > 0)
+    rare = (
+        s for s in (";", "|") if any(s in text for text in several)
+    )  # names of several words do not end so
+    return next(often, next(rare, None))
 
 
 def _literal(cell: str, row: int, table: Table) -> list[str]:
+    """The names in ``["a", "b"]`` as JSON and Python write it; None and null are blanks."""
+    if cell in MISSING:
+        return []
     try:
-        return list(map(str, ast.literal_eval(cell))) if cell else []
+        names = [_name(name) for name in _parsed(cell)]
+        "".join(names).encode()  # half of a character could be written to no file
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        raise ValueError(f"{table.place(row)}: {short(cell)} is not a list of names") from None
+        example = '["a", "b"]'
+        raise ValueError(
+            f"{table.place(row)}: {short(cell)} is not a list of names, such as {example}, as other cells are"
+        ) from None
+    return names
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, (str, int, float, type(None))):
+        raise TypeError
+    return "" if value is None else str(value)
+
+
+def _parsed(cell: str) -> Sequence[Any]:
+    try:
+        found = json.loads(cell)
+    except ValueError:
+        if _ADJACENT.search(cell):  # as NumPy prints: Python would make one name of two
+            raise
+        found = ast.literal_eval(cell)
+    if isinstance(found, str):  # ('ann')
+        return [found]
+    if isinstance(found, set):
+        return sorted(found, key=str)
+    if not isinstance(found, (list, tuple)):
+        raise TypeError
+    return found
 
 
 def _lines(path: Path, layout: Layout) -> Sheet:
@@ -152,11 +191,12 @@ def _lines(path: Path, layout: Layout) -> Sheet:
     lines = [line for line in text.splitlines() if line.strip()]
     if not lines:
         raise ValueError(f"{path} is empty: expected a set of names in each line")
-    separator = layout.separator or _separator(lines)
+    separator = layout.separator or separator_of(lines)
     if separator is None or len(separator) > 1:
         h = read_edge_lines(path, separator=separator, named=True, skip_blank=True)
     else:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+        lines_of = io.StringIO(text, newline="")
+        reader = csv.reader(lines_of, delimiter=separator, skipinitialspace=True, strict=True)
         try:
             h = _from_lists([row for row in reader if any(map(str.strip, row))])
         except csv.Error as error:

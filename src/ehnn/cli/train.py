@@ -97,7 +97,7 @@ def own_data(
     weight_decay: Annotated[float, typer.Option(help="Added to the gradient.")] = 0.0,
     valid: Annotated[float, typer.Option(help="Share of labels (sets) that selects the epoch.")] = 0.2,
     test: Annotated[float, typer.Option(help="Share that is scored at the end.")] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, help="Of the split, the parameters and dropout.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of split, parameters and dropout.")] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     fresh: Annotated[bool, typer.Option("--fresh", help="Train again what is done or was stopped.")] = False,
 ) -> None:
@@ -176,7 +176,7 @@ def nodes(
             help="Between the layers; 0 switches off that inside φ too.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the split, the parameters and dropout.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of split, parameters and dropout.")] = 0,
     dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
     parallel: Annotated[str, typer.Option(help="none, or partition: a shard of nodes per rank.")] = "none",
     ranks: Annotated[

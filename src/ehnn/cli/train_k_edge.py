@@ -18,7 +18,7 @@ from .trained import claim, keep_best
 def train_k_edge(
     model: Annotated[str, typer.Option(help="A model of `ehnn reproduce k-edge` or `ablation`.")],
     setting: Annotated[str, typer.Option(help="seen, interpolation or extrapolation.")] = "seen",
-    seed: Annotated[int, typer.Option(min=0, help="Of the initial parameters and of dropout.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of parameters and dropout.")] = 0,
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training hypergraphs.")] = 500,
     lr: Annotated[float, typer.Option(help="Learning rate.")] = 1e-3,
     weight_decay: Annotated[

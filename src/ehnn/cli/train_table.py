@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import sys
 import time
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import ehnn
+from ehnn.estimators import HyperedgePredictor
 from ehnn.estimators.models import KNOWN
 
 from .errors import choose
@@ -60,15 +60,11 @@ class Request:
             )
         if self.task == "sets" and self.files.nodes is not None:
             raise ValueError("--task sets reads labels and features from --data: leave out --nodes")
-        for name in ("lr", "weight_decay"):
-            value = self.settings[name]
-            if not (math.isfinite(value) and value >= 0):
-                option = name.replace("_", "-")
-                raise ValueError(f"--{option} must be a finite number and not below 0, got {value}")
         if self.label is None and self.task != "hyperedges":
             raise ValueError(
                 "--label-column must say what to predict; to learn which nodes form a set: --task hyperedges"
             )
+        HyperedgePredictor(**self.estimator).check_settings()  # what all estimators have in common
 
     def to_dict(self) -> dict[str, Any]:
         """What a run depends on: the options, and what is in the files."""

@@ -134,15 +134,26 @@ class Estimator:
             raise ValueError(f"device {self.device!r} is not to be had here: {error}") from error
         return device
 
+    def _config(self, validated: bool) -> TrainConfig:
+        return TrainConfig(
+            epochs=plain(self.epochs), lr=plain(self.lr), weight_decay=plain(self.weight_decay),
+            patience=self.patience if validated else None,
+        )  # fmt: skip
+
+    def check_settings(self) -> None:
+        """A ValueError for parameters that no `fit` would take, before there is anything to fit."""
+        plan = self._plan()
+        self._config(validated=True)
+        if isinstance(self.model, str):
+            with torch.device("meta"):  # where a network costs neither memory nor time
+                plan.nodes(1, 1)
+
     def _train(self, make: Callable[[], nn.Module], task: Task, validated: bool, part: str = "") -> None:
         """Train, and keep the best validation epoch: ``model_``, ``history_``, ``best_epoch_``.
 
         Checkpoints, where there are any, go to the folder ``part`` of their folder.
         """
-        config = TrainConfig(
-            epochs=plain(self.epochs), lr=plain(self.lr), weight_decay=plain(self.weight_decay),
-            patience=self.patience if validated else None,
-        )  # fmt: skip
+        config = self._config(validated)
         label = f"{type(self).__name__}, {self.model if isinstance(self.model, str) else 'own model'}"
         device = self._device()
         with torch.random.fork_rng([device] if device.type == "cuda" else []):

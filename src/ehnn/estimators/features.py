@@ -88,13 +88,13 @@ class Features:
         return found
 
     def raw(self, h: Hypergraph) -> Tensor:
-        """``[num_nodes, d]`` before scaling."""
+        """``[num_nodes, d]`` before scaling, in float64."""
         found = 0 if h.x is None else h.x.shape[1]
         if self.kind != "structural" and found != self.width:
             raise ValueError(f"x must have {self.width} channels as in fit, got {found or 'no x'}")
         parts = [_floats(h.x, "x")] if self.kind != "structural" else []
-        parts += [structural_features(h)] if self.kind != "given" else []
-        parts += [sketch_features(h, self.sketch, self.seed)] if self.sketch else []
+        parts += [structural_features(h).double()] if self.kind != "given" else []
+        parts += [sketch_features(h, self.sketch, self.seed).double()] if self.sketch else []
         return torch.cat(parts, 1)
 
     @property
@@ -105,13 +105,13 @@ class Features:
     def apply(self, h: Hypergraph) -> Hypergraph:
         """``h`` with the features that the model reads, and without weights."""
         h = h.replace(edge_weight=None, incidence_weight=None)
-        x = (self.raw(h) - self.mean.to(h.device)) / self.scale.to(h.device)
+        x = _scaled(self.raw(h), self.mean, self.scale)
         found = 0 if h.edge_x is None else h.edge_x.shape[1]
         if found != self.edge_width:
             raise ValueError(f"edge_x must have {self.edge_width} channels as in fit, got {found}")
         if h.edge_x is None:
             return h.replace(x=x)
-        edge_x = (_floats(h.edge_x, "edge_x") - self.edge_mean.to(h.device)) / self.edge_scale.to(h.device)
+        edge_x = _scaled(_floats(h.edge_x, "edge_x"), self.edge_mean, self.edge_scale)
         return h.replace(x=x, edge_x=edge_x)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -127,7 +127,7 @@ def _floats(x: Tensor | None, name: str) -> Tensor:
     assert x is not None
     if x.is_complex():
         raise ValueError(f"{name} must be real numbers, got {x.dtype}")
-    x = x.to(torch.get_default_dtype())
+    x = x.double()
     if not bool(x.isfinite().all()):
         row = int((~x.isfinite()).any(1).nonzero()[0])
         raise ValueError(f"{name} must be finite, got NaN or infinity in row {row}")
@@ -135,9 +135,18 @@ def _floats(x: Tensor | None, name: str) -> Tensor:
 
 
 def _scale_of(x: Tensor) -> tuple[Tensor, Tensor]:
-    """``[d]`` mean and standard deviation of each column; a constant column is left as it is."""
+    """``[d]`` mean and standard deviation of each column, which `_scaled` removes.
+
+    A constant column, such as ones, is left as it is; where it is beyond ±1 its mean is removed alone.
+    """
     if x.shape[0] == 0:
         return x.new_zeros(x.shape[1]).cpu(), x.new_ones(x.shape[1]).cpu()
     mean, scale = x.mean(0), x.std(0, correction=0)
-    constant = scale <= 1e-6 * mean.abs().clamp(min=1e-30)
-    return mean.masked_fill(constant, 0.0).cpu(), scale.masked_fill(constant, 1.0).cpu()
+    constant = scale <= 1e-12 * mean.abs().clamp(min=1e-30)
+    return mean.masked_fill(constant & (mean.abs() <= 1), 0.0).cpu(), scale.masked_fill(constant, 1.0).cpu()
+
+
+def _scaled(x: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
+    """In float64, or the small differences between large numbers (dates, say) would be rounded off."""
+    x = (x - mean.to(x)) / scale.to(x)
+    return x.to(torch.get_default_dtype())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -176,6 +176,8 @@ class HyperedgePredictor(Estimator):
 
 def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
     """Sets of nodes given by name or number, as a Hypergraph over the nodes of ``h``."""
+    if isinstance(candidates, Mapping) or hasattr(candidates, "columns") or hasattr(candidates, "tocoo"):
+        candidates = as_hypergraph(candidates)  # in any other form that `fit` takes, but lists
     if isinstance(candidates, Hypergraph):
         found = _renumbered(h, candidates.to("cpu"))
     else:

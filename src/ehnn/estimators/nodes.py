@@ -107,7 +107,7 @@ class NodeEstimator(Estimator):
         if y is None:
             raise ValueError("y is None and the hypergraph has no labels of its own")
         if has_names(y):
-            y = dict(zip(y.index.tolist(), as_list(y), strict=True))
+            return graph, node_numbers(graph, y.index.tolist(), "y has a label for"), as_list(y)
         if isinstance(y, Mapping):
             return graph, node_numbers(graph, y, "y has a label for"), as_list(list(y.values()))
         values = as_list(y)
@@ -123,6 +123,11 @@ class NodeEstimator(Estimator):
         missing = -1 if encoded.dtype == torch.int64 else float("nan")
         target = encoded.new_full((h.num_nodes, *encoded.shape[1:]), missing)
         target[nodes] = encoded
+        same = target[nodes].eq(encoded) | (target[nodes].isnan() & encoded.isnan())
+        if not bool(same.all()):
+            v = int(nodes[(~same).reshape(len(nodes), -1).any(1)][0])
+            name = v if h.node_names is None else h.node_names[v]
+            raise ValueError(f"node {name!r} has two different labels")
         return target
 
     def _make(self) -> nn.Module:
