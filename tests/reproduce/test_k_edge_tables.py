@@ -47,14 +47,17 @@ def test_recipes_build_and_run(table: str, name: str, task: KEdge) -> None:
     assert len(recipe.paper) == 3
 
 
-def test_rows_have_the_schema(task: KEdge) -> None:
-    result, by_order = k_edge.run("all-deep-sets", "seen", seeds=(0, 1), epochs=1, quiet=True, task=task)
+def test_rows_have_the_schema(task: KEdge, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(k_edge, "KEdge", lambda setting, **options: task)
+    result = k_edge.run("all-deep-sets", "seen", seeds=(0, 1), epochs=1, quiet=True)
     rows = k_edge.rows("k-edge", "all-deep-sets", "seen", result, "the command")
     assert [row["selection"] for row in rows] == ["validation", "test-best"]
     assert all({"experiment", *row} == set(KEYS) for row in rows)
     assert [row["paper"] for row in rows] == [None, 76.99]
     assert all(row["runs"] == 2 and 0 <= row["mean"] <= 100 for row in rows)
+    by_order = k_edge.by_order(result, "seen", "cpu")
     assert by_order.keys() <= set(range(2, 11))
+    assert all(len(values) == 2 for values in by_order.values())
 
 
 # ---------------------------------------------------------------------- cells

@@ -18,7 +18,7 @@ class OrderEncoding(nn.Module):
     r"""An integer as a vector: computed on the fly for any order, with no table and no maximum.
 
     ``"sinusoidal"`` (the paper's) gives ``dim`` channels, :math:`\sin(k / 10000^{2c/d})` and
-    :math:`\cos(k / 10000^{2c/d})`. ``"number"`` gives one channel that holds k itself: two orders
+    :math:`\cos(k / 10000^{2c/d})`. ``"number"`` gives one channel that holds k / 10: two orders
     can then be compared by their difference, which a ReLU network carries on past the orders it was
     trained on. ``None`` gives no channels (the ablation without order embedding).
 

@@ -104,19 +104,13 @@ def run(
     device: str = "cpu",
     directory: Path | None = None,
     quiet: bool = False,
-    task: KEdge | None = None,
-) -> tuple[Result, dict[int, float]]:
-    """Train one model in one setting, all seeds at once; the result and the test accuracy by marked order."""
+) -> Result:
+    """Train one model in one setting, all seeds at once."""
     recipe = recipes[name]
-    task = task or KEdge(setting, device=device)
-    result = fit(
-        recipe.make, task, seeds, recipe.config(epochs), directory=directory, device=device,
-        label=f"{name}, {setting}", quiet=quiet,
+    return fit(
+        recipe.make, KEdge(setting, device=device), seeds, recipe.config(epochs), directory=directory,
+        device=device, label=f"{name}, {setting}", quiet=quiet,
     )  # fmt: skip
-    result.runs.load(result.best)
-    with torch.no_grad():
-        by_order = task.accuracy_by_order(result.runs.forward)
-    return result, {k: v.mean().item() for k, v in by_order.items()}
 
 
 def rows(experiment: str, name: str, setting: str, result: Result, command: str) -> list[dict[str, Any]]:
@@ -147,7 +141,7 @@ def train_cell(
 ) -> Cell:
     """Train one model in one setting and keep what the table and the figure show."""
     recipes = EXPERIMENTS[experiment]
-    result, _ = run(
+    result = run(
         model, setting, recipes=recipes, seeds=seeds, epochs=epochs, device=device, directory=directory,
         quiet=quiet,
     )  # fmt: skip
@@ -159,8 +153,9 @@ def train_cell(
 def by_order(result: Result, setting: str, device: str, count: int = 300) -> dict[int, list[float]]:
     """Accuracy of each run at each marked order, on ``count`` further test hypergraphs.
 
-    The 20 of the table have two or three of each order: too few for a curve.
+    The 20 of the table have two or three of each order: too few for a curve. Parameters are the best ones.
     """
+    result.runs.load(result.best)
     task = KEdge(setting, seed=1, test=count, device=device)
     return {k: v.tolist() for k, v in task.accuracy_by_order(result.runs.forward).items()}
 

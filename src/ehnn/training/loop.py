@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -151,7 +152,7 @@ class _Trainer:
         self._predict = Replayed(torch.no_grad()(self._forward), device) if graphed else self._forward
         self.average = runs.state() if config.ema is not None else None
         self.epoch = self.last_gain = 0
-        self.first_loss: Tensor | None = None
+        self.first_loss: list[float] | None = None
         self.step = torch.zeros((), dtype=torch.int64, device=device)
         self._resume()
         self.board = Board(self.directory, self.epoch)
@@ -163,11 +164,11 @@ class _Trainer:
         losses = [self._train_step(h).clone() for h in self.task.batches(self.epoch)]
         if not losses:
             raise ValueError("the task has no training batches")
-        loss = torch.stack(losses).mean(0)
+        loss = torch.stack(losses).mean(0).tolist()
         self._check_finite(loss)
         self._check_diverged(loss)
         self.epoch += 1
-        shown = {"loss": loss.mean().item()}
+        shown = {"loss": sum(loss) / len(loss)}
         if self.epoch % self.config.evaluate_every == 0 or self.epoch == self.config.epochs:
             shown |= self._evaluate(loss)
         if self.epoch % self.config.checkpoint_every == 0:
@@ -206,28 +207,28 @@ class _Trainer:
         for name, parameter in self.result.runs.parameters.items():
             self.average[name].lerp_(parameter, (1 - decay).to(parameter.dtype))
 
-    def _check_finite(self, loss: Tensor) -> None:
-        bad = (~loss.isfinite()).nonzero().flatten().tolist()
-        if bad:
-            seeds = [self.result.runs.seeds[i] for i in bad]
+    def _check_finite(self, loss: list[float]) -> None:
+        seeds = [
+            seed for seed, value in zip(self.result.runs.seeds, loss, strict=True) if not isfinite(value)
+        ]
+        if seeds:
             raise NotFiniteError(
                 f"the loss is not finite in epoch {self.epoch + 1} (seeds {seeds}); {self._kept()}; "
                 "lower lr or clip_norm"
             )
 
-    def _check_diverged(self, loss: Tensor) -> None:
+    def _check_diverged(self, loss: list[float]) -> None:
         """Warn, once, of runs whose loss is far above that of the first epoch that this process saw."""
-        if self.first_loss is None:
-            self.first_loss = loss
-        bad = (loss > DIVERGED * self.first_loss.clamp(min=1.0)).nonzero().flatten().tolist()
-        if bad:
-            told = {self.result.runs.seeds[i]: f"{loss[i]:.3g} after {self.first_loss[i]:.3g}" for i in bad}
+        first = self.first_loss = self.first_loss or loss
+        runs = zip(self.result.runs.seeds, loss, first, strict=True)
+        told = {s: f"{now:.3g} after {then:.3g}" for s, now, then in runs if now > DIVERGED * max(then, 1.0)}
+        if told:
             warnings.warn(
                 f"the loss has gone up in epoch {self.epoch + 1}, by seed: {told}; lower lr or clip_norm",
                 RuntimeWarning,
                 stacklevel=4,
             )
-            self.first_loss = torch.full_like(loss, torch.inf)
+            self.first_loss = [inf] * len(loss)
 
     def _kept(self) -> str:
         if self.directory is None or not (self.directory / NAME).exists():
@@ -235,12 +236,12 @@ class _Trainer:
         return f"last good checkpoint in {self.directory}"
 
     @torch.no_grad()
-    def _evaluate(self, loss: Tensor) -> dict[str, float]:
+    def _evaluate(self, loss: list[float]) -> dict[str, float]:
         metrics = self.task.evaluate(self._predict)
         self._check_numbers(metrics)
         if self.config.patience is not None and "valid" not in metrics:
             raise ValueError(f"patience={self.config.patience} needs validation data, the task has none")
-        row: dict[str, Any] = {"epoch": self.epoch, "loss": loss.tolist()} | {
+        row: dict[str, Any] = {"epoch": self.epoch, "loss": loss} | {
             k: v.tolist() for k, v in metrics.items()
         }
         self.result.history.append(row)

@@ -100,13 +100,5 @@ def among_most_active(h: Hypergraph, nodes: int) -> Hypergraph:
     >>> among_most_active(h, 3).edges()
     [[0, 1], [1, 2], [2]]
     """
-    chosen = torch.zeros(h.num_nodes, dtype=torch.bool, device=h.device)
-    chosen[torch.sort(h.degrees, descending=True, stable=True).indices[:nodes]] = True
-    node, edge = h.index
-    inside = torch.ones(h.num_edges, dtype=torch.bool, device=h.device)
-    inside[edge[~chosen[node]]] = False
-    kept = keep_edges(h, inside)
-    node, edge = kept.index
-    index = torch.stack([(chosen.cumsum(0) - 1)[node], edge])
-    x = None if h.x is None else h.x[chosen]
-    return Hypergraph.from_incidence(index, int(chosen.sum()), kept.num_edges, x=x)
+    chosen = torch.sort(h.degrees, descending=True, stable=True).indices[:nodes]
+    return h.subhypergraph(chosen.sort().values, whole_edges=True)
