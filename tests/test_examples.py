@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = {  # arguments, what it needs, a part of what it prints
+    "association.py": ([], ["matplotlib", "pygmtools"], "rrwm: beak → beak, eye → eye, tail → tail, foot"),
     "davis.py": ([], ["networkx"], "changes nothing else: checked"),
     "demo.py": (["--epochs", "1"], ["matplotlib"], "Picture: demo.png"),
     "lightning_module.py": ([], ["lightning"], "validation accuracy"),
