@@ -17,6 +17,7 @@ from torch import nn
 
 from ehnn import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNTransformer, Stack, bounded_memory
+from ehnn.nn.baselines import HyperGCN
 from ehnn.training import NotFiniteError, Progress, Runs, TrainConfig, fit
 
 from .training_helpers import Scripted, Tiny, make, make_with_dropout
@@ -165,6 +166,53 @@ def test_another_model_does_not_go_on_from_a_checkpoint(tmp_path: Path) -> None:
     go("mean")
     with pytest.raises(ValueError, match="holds a run with other settings"):
         go("sum")
+
+
+class Normed(nn.Module):
+    """Keeps running statistics, in buffers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.inner = nn.BatchNorm1d(3), make()
+
+    def forward(self, h: Hypergraph, x: torch.Tensor | None = None) -> torch.Tensor:
+        return self.inner(h, self.norm(h.x if x is None else x))
+
+
+def test_running_statistics_are_saved_and_chosen(tmp_path: Path) -> None:
+    config = TrainConfig(epochs=7, lr=0.01, checkpoint_every=3)
+    whole = fit(Normed, Tiny(), [0], config, quiet=True)
+    assert whole.best["norm.running_mean"].abs().sum() > 0
+    with pytest.raises(KeyboardInterrupt):
+        fit(Normed, Interrupted(4), [0], config, directory=tmp_path, quiet=True)
+    again = fit(Normed, Tiny(), [0], config, directory=tmp_path, quiet=True)
+    assert again.history == whole.history
+    for name, value in whole.best.items():
+        assert torch.equal(again.best[name], value)
+    with pytest.raises(ValueError, match="with running statistics is trained one seed at a time"):
+        Runs(Normed, (0, 1))
+
+
+class Interrupted(Tiny):
+    """Stops in an epoch (from 0)."""
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__()
+        self.last = epoch
+
+    def batches(self, epoch: int) -> Iterator[Hypergraph]:
+        if epoch == self.last:
+            raise KeyboardInterrupt
+        return super().batches(epoch)
+
+
+def test_buffers_that_are_drawn_are_those_of_each_run() -> None:
+    h = Tiny().train[0]
+    make_it = partial(HyperGCN, 3, 2, fast=False)
+    together = Runs(make_it, (1, 3))
+    for r, seed in enumerate((1, 3)):
+        torch.testing.assert_close(together.forward(h)[r], Runs(make_it, (seed,)).forward(h)[0])
+        torch.testing.assert_close(together.extract(r).eval()(h), together.forward(h)[r])
 
 
 def test_seeds_of_numpy_are_saved(tmp_path: Path) -> None:

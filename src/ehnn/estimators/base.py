@@ -169,9 +169,7 @@ class Estimator:
                 quiet=self.quiet,
             )
         model = copy.deepcopy(result.runs.model)
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                parameter.copy_(result.best[name][0])
+        model.load_state_dict(model.state_dict() | {name: value[0] for name, value in result.best.items()})
         self.model_ = model.eval()
         self.history_ = [
             {k: v[0] if isinstance(v, list) else v for k, v in row.items()} for row in result.history

@@ -65,7 +65,8 @@ class Result:
     Attributes:
         runs: the models, with the parameters of the last epoch (not averaged).
         history: one entry per evaluated epoch: ``epoch``, ``loss``, ``valid``, ``test`` (lists over runs).
-        best: parameters of each run (averaged, with ``ema``) at its best validation metric, stacked.
+        best: parameters of each run (averaged, with ``ema``) at its best validation metric, stacked; of a
+            single run also the buffers of its state dict.
         best_epoch: the epoch of each.
     """
 
@@ -150,7 +151,9 @@ class _Trainer:
         self._open: Callable[[Any], Any] = getattr(task, "open", lambda batch: batch)
         self._train_step = Replayed(self._step, device) if graphed else self._step
         self._predict = Replayed(torch.no_grad()(self._forward), device) if graphed else self._forward
-        self.average = runs.state() if config.ema is not None else None
+        self.average = (
+            {k: v.detach().clone() for k, v in runs.parameters.items()} if config.ema is not None else None
+        )
         self.epoch = self.last_gain = 0
         self.first_loss: list[float] | None = None
         self.step = torch.zeros((), dtype=torch.int64, device=device)
@@ -254,8 +257,9 @@ class _Trainer:
             if value >= self.result.best_valid[r]:
                 self.last_gain = self.epoch if value > self.result.best_valid[r] else self.last_gain
                 self.result.best_valid[r], self.result.best_epoch[r] = value, self.epoch
-                for name, parameter in (self.average or self.result.runs.parameters).items():
-                    self.result.best[name][r] = parameter[r]
+                runs = self.result.runs
+                for name, value in ((self.average or runs.parameters) | runs.statistics()).items():
+                    self.result.best[name][r] = value[r]
         return {k: v.double().mean().item() for k, v in metrics.items() if "/" not in k}
 
     def _check_numbers(self, metrics: dict[str, Tensor]) -> None:
@@ -295,7 +299,7 @@ class _Trainer:
                 f"parameters are not finite after epoch {self.epoch}; {self._kept()}; lower lr"
             )
         self.directory.mkdir(parents=True, exist_ok=True)
-        tensors = {f"parameters.{k}": v for k, v in self.result.runs.parameters.items()}
+        tensors = {f"parameters.{k}": v for k, v in self.result.runs.state().items()}
         tensors |= {f"best.{k}": v for k, v in self.result.best.items()}
         tensors |= {f"average.{k}": v for k, v in (self.average or {}).items()}
         tensors |= optimizer_tensors(self.optimizer) | {"rng": torch.get_rng_state()}
@@ -322,8 +326,13 @@ class _Trainer:
         if state["identity"] != own:
             raise ValueError(f"{self.directory} holds a run with other settings; choose another directory")
         runs = self.result.runs
-        runs.load({k: tensors[f"parameters.{k}"] for k in runs.parameters})
-        self.result.best = {k: tensors[f"best.{k}"].to(v.device) for k, v in runs.parameters.items()}
+        # Older checkpoints have no buffers.
+        runs.load({k: tensors[f"parameters.{k}"] for k in runs.state() if f"parameters.{k}" in tensors})
+        self.result.best |= {
+            k: tensors[f"best.{k}"].to(v.device)
+            for k, v in self.result.best.items()
+            if f"best.{k}" in tensors
+        }
         for name, average in (self.average or {}).items():
             average.copy_(tensors[f"average.{name}"])
         load_optimizer(self.optimizer, tensors)

@@ -44,7 +44,11 @@ class Runs:
             raise ValueError(f"compile trains one seed at a time, got {len(seeds)} seeds: {list(seeds)}")
         self.seeds = tuple(map(int, seeds))
         models = [_seeded(make, seed) for seed in self.seeds]
-        parameters, _ = stack_module_state(models)
+        if len(models) > 1 and any(_counts(module) for module in models[0].modules()):
+            raise ValueError(f"a model with running statistics is trained one seed at a time, got {seeds}")
+        parameters, buffers = stack_module_state(models)
+        differ = [k for k, v in buffers.items() if len(models) > 1 and bool((v != v[:1]).any())]
+        self._drawn = {k: buffers[k].to(device) for k in differ}
         frozen = {k for k, p in models[0].named_parameters() if not p.requires_grad}
         self.parameters = {
             k: v.detach().to(device).requires_grad_(k not in frozen) for k, v in parameters.items()
@@ -55,6 +59,8 @@ class Runs:
         # Of a single run also without the dimension for runs, in the same memory: leaves, for `backward`.
         self._alone = {k: _alone(v) for k, v in self.parameters.items()} if len(self.seeds) == 1 else {}
         self.model = models[0].to(device)
+        kept = self.model.state_dict()
+        self._statistics = {k: kept[k] for k in kept if k not in self.parameters and len(models) == 1}
         self._dropouts = [
             (name, m) for name, m in self.model.named_modules() if isinstance(m, Dropout) and m.p > 0
         ]
@@ -89,7 +95,7 @@ class Runs:
             self.model.train(step is not None)
         own = parameters is None
         parameters = self.parameters if parameters is None else parameters
-        buffers = self._dropout_seeds(step) if step is not None else {}
+        buffers = self._drawn | (self._dropout_seeds(step) if step is not None else {})
         own_x = x is not None and x.dim() == 3
 
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor], x: Tensor | None) -> Tensor:
@@ -175,26 +181,36 @@ class Runs:
         torch._foreach_mul_(gradients, [scale.reshape(-1, *[1] * (g.dim() - 1)) for g in gradients])
 
     def state(self) -> dict[str, Tensor]:
-        """A copy of the stacked parameters."""
-        return {k: v.detach().clone() for k, v in self.parameters.items()}
+        """A copy of the stacked parameters, and of a single run's buffers that a state dict holds."""
+        return {k: v.detach().clone() for k, v in (self.parameters | self.statistics()).items()}
+
+    def statistics(self) -> dict[str, Tensor]:
+        """``[1, …]``: buffers of a single run, which training may change; none of several."""
+        return {k: v.unsqueeze(0) for k, v in self._statistics.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Copy stacked parameters in, without a new tensor for the optimiser to lose."""
+        """Copy what `state` gave in, without a new tensor for the optimiser to lose."""
         with torch.no_grad():
-            for name, value in self.parameters.items():
-                value.copy_(state[name])
+            for name, value in (self.parameters | self.statistics()).items():
+                if name in state or name in self.parameters:
+                    value.copy_(state[name])
 
     def extract(self, run: int) -> nn.Module:
         """The model of one run, as an ordinary module with its own parameters."""
         import copy
 
         model = copy.deepcopy(self.model)
-        own = {k: v[run].detach() for k, v in self.parameters.items()}
+        own = {k: v[run].detach() for k, v in (self.parameters | self._drawn).items()}
         model.load_state_dict(model.state_dict() | own)
         for module in model.modules():
             if isinstance(module, Dropout):
                 module.seeded = False
         return model
+
+
+def _counts(module: nn.Module) -> bool:
+    """Whether a module keeps running statistics, as BatchNorm does."""
+    return getattr(module, "track_running_stats", False) is True
 
 
 class _Flat:
