@@ -1,8 +1,9 @@
 """One loop, one selection rule, checkpoints, many seeds at once."""
 
 from .config import TrainConfig
-from .loop import NotFiniteError, Result, Task, fit
+from .loop import fit
 from .progress import Progress
 from .runs import Runs
+from .task import NotFiniteError, Result, Task
 
 __all__ = ["NotFiniteError", "Progress", "Result", "Runs", "Task", "TrainConfig", "fit"]

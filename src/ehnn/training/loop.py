@@ -6,11 +6,10 @@ import hashlib
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -23,68 +22,12 @@ from .config import TrainConfig
 from .progress import Progress
 from .replay import Replayed
 from .runs import Runs
+from .task import NotFiniteError, Result, Task
 
 _FREE = ("checkpoint_every", "cuda_graph")
 """What may differ when a training goes on from its checkpoint."""
 DIVERGED = 10.0
 """A loss so many times that of the first epoch (or 1, if that was less) is warned of."""
-
-
-class Task(Protocol):
-    """Data, loss and metric. All metrics are per run; larger is better.
-
-    A batch with an attribute ``run_x`` ``[runs, rows, d]`` gives each run features of its own.
-
-    A batch may be anything that the model takes in place of a Hypergraph. A task may have a method
-    ``open(batch)``: what it makes of a training batch is given to the model and to ``loss``, as part of the
-    step that is recorded on a GPU (see `ehnn.training.replay` for batches that do not come back). Further
-    metrics, named with a slash such as ``"test/duck"``, are kept in the history.
-    """
-
-    def batches(self, epoch: int, /) -> Iterable[Any]:
-        """The training batches of an epoch; a function of the task and the epoch alone."""
-
-    def loss(self, logits: Tensor, h: Any, /) -> Tensor:
-        """``[runs, rows, channels] → [runs]``."""
-
-    def evaluate(self, predict: Callable[[Any], Tensor], /) -> dict[str, Tensor]:
-        """``{"valid": [runs], "test": [runs]}`` of ``predict: h → [runs, rows, channels]``.
-
-        Without ``valid``, where nothing is held out, the last epoch is the one that is kept.
-        """
-
-
-class NotFiniteError(RuntimeError):
-    """The loss of a run is not finite; the last good checkpoint is kept."""
-
-
-@dataclass
-class Result:
-    """What came out of `fit`.
-
-    Attributes:
-        runs: the models, with the parameters of the last epoch (not averaged).
-        history: one entry per evaluated epoch: ``epoch``, ``loss``, ``valid``, ``test`` (lists over runs).
-        best: parameters of each run (averaged, with ``ema``) at its best validation metric, stacked; of a
-            single run also the buffers of its state dict.
-        best_epoch: the epoch of each.
-    """
-
-    runs: Runs
-    history: list[dict[str, Any]] = field(default_factory=list)
-    best: dict[str, Tensor] = field(default_factory=dict)
-    best_valid: list[float] = field(default_factory=list)
-    best_epoch: list[int] = field(default_factory=list)
-
-    def selected(self, rule: str = "validation") -> list[float]:
-        """Test metric of each run: at its best validation epoch, or (``"test-best"``) the best of all."""
-        tests = torch.tensor([row["test"] for row in self.history], dtype=torch.float64)
-        if rule == "test-best":
-            return tests.amax(0).tolist()
-        if rule != "validation":
-            raise ValueError(f"rule must be 'validation' or 'test-best', got {rule!r}")
-        epochs = [row["epoch"] for row in self.history]
-        return [tests[epochs.index(e), r].item() for r, e in enumerate(self.best_epoch)]
 
 
 def fit(
