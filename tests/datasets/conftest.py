@@ -1,13 +1,10 @@
-"""Shared by the dataset tests: no network, no real cache, and the raw files where they are to be had."""
+"""Shared by the dataset tests: no network and no real cache."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
-
-_DATA = os.environ.get("EHNN_DATA") or str(Path(__file__).resolve().parents[2].parent / "shared" / "data")
 
 
 @pytest.fixture(autouse=True)
@@ -26,10 +23,3 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("EHNN_MIRROR", "http://127.0.0.1:9/nothing")
-
-
-@pytest.fixture(scope="session")
-def real_data() -> Path:
-    if not Path(_DATA, "hypergraphs").is_dir():
-        pytest.skip(f"raw data not found at {_DATA}; set EHNN_DATA to the folder that holds it")
-    return Path(_DATA)

@@ -1,7 +1,6 @@
 """Files: atomic writes, named edges, one hyperedge per line; round trips and clear errors."""
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -133,16 +132,11 @@ def test_edge_lines_with_names_come_back_or_are_refused(tmp_path, h, separator):
     assert [set(edge) for edge in eio.to_named_edges(back)] == expected
 
 
-DATA = Path(os.environ.get("EHNN_DATA", Path(__file__).resolve().parents[3] / "shared" / "data"))
-
-
 @pytest.mark.parametrize(
     ("name", "shape"), [("house-committees", (1290, 341)), ("walmart-trips", (88860, 69906))]
 )
-def test_real_files_are_read_and_written_back(name, shape, tmp_path):
-    path = DATA / "hypergraphs" / name / f"hyperedges-{name}.txt"
-    if not path.exists():
-        pytest.skip(f"{path.name} is not there; set EHNN_DATA to the folder that holds hypergraphs/{name}")
+def test_real_files_are_read_and_written_back(name, shape, tmp_path, real_data):
+    path = real_data / "hypergraphs" / name / f"hyperedges-{name}.txt"
     h = eio.read_edge_lines(path, separator=",", base=1)
     assert (h.num_nodes, h.num_edges) == shape
     eio.write_edge_lines(h, tmp_path / "back.txt", separator=",", base=1)

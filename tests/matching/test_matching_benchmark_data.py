@@ -67,8 +67,8 @@ def test_willow_files_that_contradict_each_other(tmp_path: Path) -> None:
         willow(tmp_path)
 
 
-def test_the_real_willow(real_data: Path) -> None:
-    found = willow(real_data)
+def test_the_real_willow(real_images: Path) -> None:
+    found = willow(real_images)
     counts = {c: len(found.items(c)) for c in found.categories}
     assert counts == {"Car": 40, "Duck": 50, "Face": 109, "Motorbike": 40, "Winebottle": 66}
     assert all(len(found.items(c, "train")) == 20 for c in found.categories)
@@ -142,8 +142,8 @@ def test_bad_voc_annotations_are_named(tmp_path: Path) -> None:
             voc(tmp_path)
 
 
-def test_the_real_voc(real_data: Path) -> None:
-    found = voc(real_data)
+def test_the_real_voc(real_images: Path) -> None:
+    found = voc(real_images)
     assert [len(found.items(split=s)) for s in ("train", "test")] == [7020, 1682]
     assert len(found.categories) == 20
     train, test = (
@@ -153,8 +153,8 @@ def test_the_real_voc(real_data: Path) -> None:
     assert found.items("cow", "test")[0].read_image().float().std() > 5
 
 
-def test_cmu_house(tmp_path: Path, real_data: Path) -> None:
-    found = cmu_house(real_data)
+def test_cmu_house(tmp_path: Path, real_images: Path) -> None:
+    found = cmu_house(real_images)
     frames = found.items("house", "test")
     assert [len(frames), len(frames[0])] == [111, 30]
     assert not torch.cat([k.outside() for k in frames]).any()

@@ -275,11 +275,11 @@ def test_batches_with_features(tmp_path: Path) -> None:
     assert torch.equal(batch.a.features[5:], store.lookup(pair.a)[0])
 
 
-def test_real_features_match_real_keypoints_better_than_chance(real_data: Path, tmp_path: Path) -> None:
+def test_real_features_match_real_keypoints_better_than_chance(real_images: Path, tmp_path: Path) -> None:
     from scipy.optimize import linear_sum_assignment
 
-    store = FeatureStore(tmp_path, load_vgg16(data_dir=real_data))
-    pair = pairing.test_pairs(willow(real_data), "Face", 1, 0)[0]
+    store = FeatureStore(tmp_path, load_vgg16(data_dir=real_images))
+    pair = pairing.test_pairs(willow(real_images), "Face", 1, 0)[0]
     store.fill([pair.a, pair.b])
     likeness = store.lookup(pair.a)[0] @ store.lookup(pair.b)[0].T
     assert likeness.shape == (10, 10)

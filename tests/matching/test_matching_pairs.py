@@ -87,8 +87,8 @@ def test_categories_without_any_pair_are_named() -> None:
         PairSampler(KeypointSet("mine", {"train": (), "test": ()}), "test")
 
 
-def test_test_pairs_are_the_same_for_the_same_seed(real_data: Path) -> None:
-    found = willow(real_data)
+def test_test_pairs_are_the_same_for_the_same_seed(real_images: Path) -> None:
+    found = willow(real_images)
     first, again = (pairing.test_pairs(found, "Duck", 20, 0) for _ in range(2))
     assert [(p.a.id, p.b.id, p.target.tolist()) for p in first] == [
         (p.a.id, p.b.id, p.target.tolist()) for p in again

@@ -1,16 +1,13 @@
-"""Shared by the node classification tests: a small dataset, and the real ones where they are to be had."""
+"""Shared by the node classification tests: a small dataset."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 import torch
 
 from ehnn import Hypergraph
-
-_DATA = os.environ.get("EHNN_DATA") or str(Path(__file__).resolve().parents[2].parent / "shared" / "data")
 
 
 @pytest.fixture(autouse=True)
@@ -42,10 +39,3 @@ def data_dir(tmp_path: Path) -> Path:
     (folder / "zoo.content").write_text("\n".join(rows) + "\n")
     (folder / "zoo.edges").write_text("\n".join(edges) + "\n")
     return tmp_path / "data"
-
-
-@pytest.fixture(scope="session")
-def real_data() -> Path:
-    if not Path(_DATA, "hypergraphs").is_dir():
-        pytest.skip(f"raw data not found at {_DATA}; set EHNN_DATA to the folder that holds it")
-    return Path(_DATA)
