@@ -107,7 +107,7 @@ def test_known_sets_are_found_and_new_ones_added_a_few_at_a_time() -> None:
         assert at.tolist() == [3]
         assert (h.num_nodes, h.num_edges) == (4, 4)
         assert int(h.degrees[3]) == int(new.degrees[rows[0]])
-        assert torch.equal(h.index[:, :6].sort(1).values, known.index.sort(1).values) or h.num_incidences > 6
+        assert [[v for v in edge if v != 3] for edge in h.edges()[:3]] == known.edges()
         assert torch.equal(h.x[3], torch.ones(3))  # type: ignore[index]
     assert len(list(beside(known, new.replace(x=torch.ones(4, 3))))) == 4  # other features, another set
     assert next(iter(beside(known, new.replace(x=torch.ones(4, 3)))))[0] is not known
