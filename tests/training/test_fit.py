@@ -5,27 +5,18 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
 
 from ehnn import Hypergraph
-from ehnn.nn import EHNNMLP, EHNNTransformer, Stack, bounded_memory
-from ehnn.nn.baselines import HyperGCN
 from ehnn.training import NotFiniteError, Progress, Runs, TrainConfig, fit
 
-from .training_helpers import Scripted, Tiny, make, make_with_dropout
-
-
-def train(make_model: Callable[[], nn.Module] = make, task: Tiny | None = None, seeds=(0,), **options):
-    config = TrainConfig(**({"epochs": 5, "lr": 0.01} | options))
-    return fit(make_model, task or Tiny(), seeds, config, quiet=True)
+from .training_helpers import Scripted, Tiny, make, make_with_dropout, train
 
 
 def test_loss_falls() -> None:
@@ -124,100 +115,6 @@ def test_patience_is_judged_at_evaluations() -> None:
 def test_a_metric_that_is_no_number_is_an_error() -> None:
     with pytest.raises(NotFiniteError, match=r"the metric valid is not a number in epoch 2 \(seeds \[7\]\)"):
         train(task=Scripted([([50.0, 50.0], [0.0] * 2), ([60.0, math.nan], [0.0] * 2)]), seeds=(0, 7))
-
-
-def make_half_frozen() -> nn.Module:
-    model = make()
-    model.embed.requires_grad_(False)
-    return model
-
-
-@pytest.mark.parametrize("seeds", [(0,), (0, 1)])
-@pytest.mark.parametrize("flat", [True, False])
-def test_frozen_parameters_stay(seeds: tuple[int, ...], flat: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not flat:
-        monkeypatch.setattr("ehnn.training.runs._in_a_row", lambda parameters: None)  # as on a GPU
-    before = Runs(make_half_frozen, seeds).state()
-    after = train(make_half_frozen, seeds=seeds, weight_decay=0.1, optimizer="adamw").runs.parameters
-    moved = {name for name, value in after.items() if not torch.equal(value, before[name])}
-    assert moved >= {name for name in before if "layers.0.phi1" in name}
-    assert not any(name.startswith("embed.") for name in moved)
-
-
-@pytest.mark.parametrize("kind", [EHNNMLP, EHNNTransformer])
-@pytest.mark.parametrize("width", [8, 16])
-def test_bounded_memory_trains_the_same(kind: type, width: int) -> None:
-    """Chunks are made again with the parameters and the dropout masks of the forward pass."""
-    options = {"heads": 2} if kind is EHNNTransformer else {}
-    make_it = partial(Stack, 3, 2, partial(kind, dropout=0.5, **options), width=width)
-    plain = train(make_it).history
-    with bounded_memory(5):
-        chunks = train(make_it).history
-    for one, other in zip(plain, chunks, strict=True):
-        assert one["loss"] == pytest.approx(other["loss"], rel=1e-5)
-
-
-def test_another_model_does_not_go_on_from_a_checkpoint(tmp_path: Path) -> None:
-    def go(aggregation: str) -> None:
-        make_it = partial(Stack, 3, 2, partial(EHNNMLP, aggregation=aggregation), width=8)
-        fit(make_it, Tiny(), [0], TrainConfig(epochs=1), directory=tmp_path, quiet=True)
-
-    go("mean")
-    go("mean")
-    with pytest.raises(ValueError, match="holds a run with other settings"):
-        go("sum")
-
-
-class Normed(nn.Module):
-    """Keeps running statistics, in buffers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.norm, self.inner = nn.BatchNorm1d(3), make()
-
-    def forward(self, h: Hypergraph, x: torch.Tensor | None = None) -> torch.Tensor:
-        return self.inner(h, self.norm(h.x if x is None else x))
-
-
-def test_running_statistics_are_saved_and_chosen(tmp_path: Path) -> None:
-    config = TrainConfig(epochs=7, lr=0.01, checkpoint_every=3)
-    whole = fit(Normed, Tiny(), [0], config, quiet=True)
-    assert whole.best["norm.running_mean"].abs().sum() > 0
-    with pytest.raises(KeyboardInterrupt):
-        fit(Normed, Interrupted(4), [0], config, directory=tmp_path, quiet=True)
-    again = fit(Normed, Tiny(), [0], config, directory=tmp_path, quiet=True)
-    assert again.history == whole.history
-    for name, value in whole.best.items():
-        assert torch.equal(again.best[name], value)
-    with pytest.raises(ValueError, match="with running statistics is trained one seed at a time"):
-        Runs(Normed, (0, 1))
-
-
-class Interrupted(Tiny):
-    """Stops in an epoch (from 0)."""
-
-    def __init__(self, epoch: int) -> None:
-        super().__init__()
-        self.last = epoch
-
-    def batches(self, epoch: int) -> Iterator[Hypergraph]:
-        if epoch == self.last:
-            raise KeyboardInterrupt
-        return super().batches(epoch)
-
-
-def test_buffers_that_are_drawn_are_those_of_each_run() -> None:
-    h = Tiny().train[0]
-    make_it = partial(HyperGCN, 3, 2, fast=False)
-    together = Runs(make_it, (1, 3))
-    for r, seed in enumerate((1, 3)):
-        torch.testing.assert_close(together.forward(h)[r], Runs(make_it, (seed,)).forward(h)[0])
-        torch.testing.assert_close(together.extract(r).eval()(h), together.forward(h)[r])
-
-
-def test_seeds_of_numpy_are_saved(tmp_path: Path) -> None:
-    config = TrainConfig(epochs=np.int64(1))
-    assert fit(make, Tiny(), [np.int64(3)], config, directory=tmp_path, quiet=True).runs.seeds == (3,)
 
 
 def test_evaluation_every_few_epochs_and_at_the_end() -> None:

@@ -12,6 +12,7 @@ from ehnn import Hypergraph
 from ehnn.nn import EHNNMLP, Stack
 from ehnn.tasks.k_edge import accuracy, cross_entropy
 from ehnn.testing import random_hypergraph
+from ehnn.training import TrainConfig, fit
 
 
 def large_edge_hypergraph(seed: int) -> Hypergraph:
@@ -60,3 +61,8 @@ def make(dropout: float = 0.0, width: int = 8) -> nn.Module:
 
 
 make_with_dropout = partial(make, 0.3)
+
+
+def train(make_model: Callable[[], nn.Module] = make, task: Tiny | None = None, seeds=(0,), **options):
+    config = TrainConfig(**({"epochs": 5, "lr": 0.01} | options))
+    return fit(make_model, task or Tiny(), seeds, config, quiet=True)

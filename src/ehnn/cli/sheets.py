@@ -140,12 +140,13 @@ def _split(cells: list[str], separator: str | None, table: Table) -> tuple[list[
 
 
 def separator_of(texts: Sequence[str]) -> str | None:
-    """The first separator in a fifth of the texts that may be of several members; None is any white space."""
+    """The first separator in a fifth of the texts that may be of several members; None is any white space.
+
+    A semicolon or a bar counts where it is rarer too: names of several words do not hold one.
+    """
     several = [text for text in texts if len(text.split()) > 1 or any(s in text for s in SEPARATORS)]
     often = (s for s in SEPARATORS if sum(s in text for text in several) * 5 >= len(several) > 0)
-    rare = (
-        s for s in (";", "|") if any(s in text for text in several)
-    )  # names of several words do not end so
+    rare = (s for s in (";", "|") if any(s in text for text in several))
     return next(often, next(rare, None))
 
 

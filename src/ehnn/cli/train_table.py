@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 import ehnn
-from ehnn.estimators import HyperedgePredictor
+from ehnn.estimators.base import Estimator
 from ehnn.estimators.models import KNOWN
 
 from .errors import choose
@@ -64,7 +64,7 @@ class Request:
             raise ValueError(
                 "--label-column must say what to predict; to learn which nodes form a set: --task hyperedges"
             )
-        HyperedgePredictor(**self.estimator).check_settings()  # what all estimators have in common
+        Estimator(**self.estimator).check_settings()
 
     def to_dict(self) -> dict[str, Any]:
         """What a run depends on: the options, and what is in the files."""

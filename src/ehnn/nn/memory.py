@@ -53,21 +53,21 @@ def by_chunks(
         return None
     rows = torch.arange(x.shape[0], device=x.device)
     held = _held(module)
-    drops = [(m, m.rows or (rows, x.shape[0])) for m in module.modules() if isinstance(m, Dropout)]
+    drops = [(m, m.rows) for m in module.modules() if isinstance(m, Dropout)]
 
     def again(x: Tensor, index: Tensor, chosen: Tensor) -> Tensor:
         before = _held(module)
         _put(held)
-        for drop, (numbers, total) in drops:
+        for drop, own in drops:
+            numbers, total = own or (rows, rows.shape[0])
             drop.rows = numbers[chosen], total
         try:
             return fn(x, index)
         finally:
             _put(before)
-            for (drop, _), was in zip(drops, own, strict=True):
-                drop.rows = was
+            for drop, own in drops:
+                drop.rows = own
 
-    own = [m.rows for m, _ in drops]
     parts = zip(x.split(_rows), index.split(_rows), rows.split(_rows), strict=True)
     if torch.is_grad_enabled():
         return torch.cat([checkpoint(again, *part, use_reentrant=False) for part in parts])

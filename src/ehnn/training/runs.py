@@ -44,7 +44,7 @@ class Runs:
             raise ValueError(f"compile trains one seed at a time, got {len(seeds)} seeds: {list(seeds)}")
         self.seeds = tuple(map(int, seeds))
         models = [_seeded(make, seed) for seed in self.seeds]
-        if len(models) > 1 and any(_counts(module) for module in models[0].modules()):
+        if len(models) > 1 and any(_keeps_statistics(module) for module in models[0].modules()):
             raise ValueError(f"a model with running statistics is trained one seed at a time, got {seeds}")
         parameters, buffers = stack_module_state(models)
         differ = [k for k, v in buffers.items() if len(models) > 1 and bool((v != v[:1]).any())]
@@ -208,7 +208,7 @@ class Runs:
         return model
 
 
-def _counts(module: nn.Module) -> bool:
+def _keeps_statistics(module: nn.Module) -> bool:
     """Whether a module keeps running statistics, as BatchNorm does."""
     return getattr(module, "track_running_stats", False) is True
 

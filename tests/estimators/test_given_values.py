@@ -1,0 +1,100 @@
+"""What searches, tables and users hand over: numbers of NumPy, odd columns, weights, labels twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import ehnn
+from ehnn import io
+from ehnn.estimators import as_hypergraph
+from ehnn.tasks.hypergraphs import overlap_hypergraphs
+
+QUICK: dict[str, Any] = {"model": "ehnn-mlp", "width": 8, "epochs": 2}
+
+
+def test_numbers_of_numpy_train_and_are_saved(tmp_path):
+    model = ehnn.NodeClassifier(
+        width=np.int64(4), epochs=np.int64(2), lr=np.float64(1e-2), random_state=np.int64(3)
+    )
+    model.fit([[0, 1], [1, 2, 3]], [0, 1, 0, 1]).save(tmp_path / "m")
+    assert ehnn.NodeClassifier.load(tmp_path / "m").width == 4
+    members, y = overlap_hypergraphs(6)
+    ehnn.HypergraphClassifier(**QUICK, batch_size=np.int64(2)).fit(members, y).predict(members)
+    ring = [[i, (i + 1) % 9, (i + 2) % 9] for i in range(9)]
+    ehnn.HyperedgePredictor(**QUICK, batch_size=np.int64(4), sketch=np.int64(8)).fit(ring).predict(ring)
+
+
+@pytest.mark.parametrize("column", [None, 1.0, 2024.0, 1e6, "dates"])
+def test_columns_that_hardly_vary_do_no_harm(column):
+    generator = torch.Generator().manual_seed(0)
+    signal = torch.randint(0, 2, (60, 1), generator=generator).double() * 2 - 1
+    others = [] if column is None else [torch.full_like(signal, column) if column != "dates" else signal]
+    x = torch.cat([signal, *others], 1)
+    if column == "dates":  # seconds: all that tells them apart is a millionth of their size
+        x = 1.7e9 + 750 * signal
+    h = ehnn.Hypergraph.from_edges([[i, (i + 7) % 60] for i in range(60)], x=x, y=(signal[:, 0] > 0).long())
+    model = ehnn.NodeClassifier(width=16, epochs=40, dropout=0.0, lr=0.01).fit(h)
+    assert np.mean(model.predict(h) == h.y.numpy()) > 0.9
+    assert model.features_.apply(h).x.abs().max() < 5
+
+
+def test_two_labels_for_one_node_are_an_error():
+    pandas = pytest.importorskip("pandas")
+    edges = [["a", "b"], ["b", "c"], ["c", "a"]]
+    twice = pandas.Series([0, 1, 0, 1], index=["a", "b", "c", "a"])
+    with pytest.raises(ValueError, match="node 'a' has two different labels"):
+        ehnn.NodeClassifier(**QUICK).fit(edges, twice)
+    ehnn.NodeClassifier(**QUICK).fit(edges, pandas.Series([0, 1, 0, 0], index=["a", "b", "c", "a"]))
+    with pytest.raises(ValueError, match="node 'a' has two different labels"):
+        ehnn.NodeClassifier(**QUICK, hypergraph=edges).fit(["a", "b", "a"], [0, 1, 1])
+
+
+def test_candidates_in_any_form_that_fit_takes():
+    pandas = pytest.importorskip("pandas")
+    ring = [[f"p{i}", f"p{(i + 1) % 9}", f"p{(i + 2) % 9}"] for i in range(9)]
+    model = ehnn.HyperedgePredictor(**QUICK).fit(ring)
+    wanted = model.decision_function([["p0", "p4"], ["p1", "p5", "p6"]])
+    frame = pandas.DataFrame({"node": ["p0", "p4", "p1", "p5", "p6"], "edge": ["A", "A", "B", "B", "B"]})
+    for given in (frame, {"A": ["p0", "p4"], "B": ["p1", "p5", "p6"]}):
+        np.testing.assert_allclose(model.decision_function(given), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("model", ["ehnn-mlp", "hyper-gcn", "hgnn"])
+def test_weights_are_not_read(model, kinds):
+    weights = torch.arange(kinds.num_edges) + 1.0
+    plain, weighted = (
+        ehnn.NodeClassifier(**QUICK | {"model": model}).fit(h).predict_proba(h)
+        for h in (kinds, kinds.replace(edge_weight=weights))
+    )
+    np.testing.assert_array_equal(plain, weighted)
+
+
+def test_lists_of_tensors_are_of_numbers():
+    edges = [torch.tensor([0, 1, 2]), torch.tensor([1, 2, 3])]
+    assert as_hypergraph(edges).num_nodes == 4
+    assert as_hypergraph(list(np.array([[0, 1], [1, 2]]))).num_nodes == 3
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_a_missing_node_joins_nothing(missing):
+    with pytest.raises(ValueError, match=r"hyperedge 1 \(from 0\) has a missing node"):
+        as_hypergraph([["a", "b"], ["b", missing]])
+
+
+def test_one_column_of_labels_is_one_label_per_node():
+    h, y = [[0, 1], [1, 2, 3]], np.array([0, 1, 2, 1])
+    model = ehnn.NodeClassifier(width=4, epochs=2, validation_fraction=0).fit(h, y[:, None])
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.predict(h).shape == (4,)
+
+
+def test_candidates_go_by_their_names():
+    known = io.from_named_edges([["a", "b"], ["b", "c"], ["c", "d"], ["d", "a", "b"]])
+    model = ehnn.HyperedgePredictor(width=4, epochs=2).fit(known)
+    asked = [["d", "a"], ["b", "c"]]
+    by_list, by_graph = model.decision_function(asked), model.decision_function(io.from_named_edges(asked))
+    np.testing.assert_allclose(by_graph, by_list, rtol=1e-4, atol=1e-5)
