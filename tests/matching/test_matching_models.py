@@ -19,13 +19,15 @@ from ehnn.tasks.matching.sinkhorn import sinkhorn
 from .matching_examples import CHANNELS, WHOLE, member, random_batch, renumbered, rotated_pairs
 
 COUNTS = [(4, 6), (3, 3), (5, 2), (6, 6)]
-NAMES = sorted(MATCHERS)
+NAMES = [*sorted(MATCHERS), "ehnn-mlp, 2 layers", "ehnn-transformer, 2 layers"]
 LEARNING = ["ehnn-mlp", "ehnn-transformer", "gmn", "nhgm-v2", "ngm-v2", "pca-gm", "bbgm"]
 
 
 def matcher(name, seed=0):
     torch.manual_seed(seed)
+    name, _, stacked = name.partition(", ")
     options = {"width": 8} if isinstance(make_matcher(name, CHANNELS, WHOLE), EmbeddingMatcher) else {}
+    options |= {"layers": 2} if stacked else {}
     return make_matcher(name, CHANNELS, WHOLE, **options).eval()
 
 
@@ -115,6 +117,24 @@ def test_options_reach_the_parts():
     batch = random_batch(COUNTS)
     permutation_loss(model(batch), batch, candidates_of(batch)).backward()
     assert all(bool((p.grad != 0).any()) for p in model.parameters())
+
+
+def test_layers_read_what_the_one_before_says():
+    """Each layer has parameters of its own, and the second is the first's function of its output."""
+    torch.manual_seed(0)
+    model, batch = make_matcher("ehnn-transformer", CHANNELS, WHOLE, width=8, layers=3), random_batch(COUNTS)
+    steps = model.middle.steps
+    assert [step.lift.in_features - 1 for step in steps] == [1, 2 * 8 + 1, 2 * 8 + 1]
+    association = model.associate(batch)
+    sizes = len(association.candidates), association.structure.num_edges
+    h = association.hypergraph(*(torch.rand(size) for size in sizes))
+    expected = steps[2](h, association, steps[1](h, association, steps[0](h, association)))
+    assert torch.equal(model.middle(h, association), expected)
+
+
+def test_no_layer_is_refused():
+    with pytest.raises(ValueError, match="layers must be at least 1, got 0"):
+        make_matcher("ehnn-mlp", CHANNELS, WHOLE, layers=0)
 
 
 @pytest.mark.parametrize("inside", [False, True])

@@ -22,7 +22,7 @@ from ehnn.tasks.matching.vgg import VGG16, load_vgg16
 
 from .matching_recipes import BACKBONE_FACTOR, Benchmark
 
-OPTIONS = ("width", "dropout", "global_dropout")
+OPTIONS = ("width", "layers", "dropout", "global_dropout")
 """Of networks, which a `Setup` may name in place of the recipes' own."""
 BLOCKS = 5
 """Of convolutions in VGG16."""
@@ -34,7 +34,8 @@ class Setup:
 
     Attributes:
         epochs, iterations, lr, lr_steps, weight_decay: of training; the decay is decoupled.
-        width, dropout, global_dropout: of the network, the last two of EHNN alone and EHNN-Transformer alone.
+        width, layers, dropout, global_dropout: of the network, dropout of EHNN alone and the last of
+            EHNN-Transformer alone.
         checkpoint_every: epochs.
         batch_size: pairs.
         test_pairs, valid_pairs, hard_pairs: per category.
@@ -63,6 +64,7 @@ class Setup:
     lr_steps: tuple[int, ...] | None = None
     weight_decay: float | None = None
     width: int | None = None
+    layers: int | None = None
     dropout: float | None = None
     global_dropout: float | None = None
     checkpoint_every: int = 1

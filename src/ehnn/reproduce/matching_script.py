@@ -72,6 +72,7 @@ def _parser(benchmark: Benchmark, description: str | None) -> argparse.ArgumentP
     add("--thin", type=float, default=0.0, help="probability that a keypoint is left out of a training pair")
     add("--weight-decay", type=float, help="decoupled; the recipe's unless told")
     add("--width", type=int, help="channels of the network; the recipe's unless told")
+    add("--layers", type=int, help="on the association hypergraph; the recipe's unless told")
     add("--dropout", type=float, help="inside the EHNN layers; the recipe's unless told")
     add("--global-dropout", type=float, help="of what EHNN-Transformer sees of all; the recipe's unless told")
     add("--clip-norm", type=float, help="largest norm of the gradient")

@@ -67,16 +67,56 @@ class Equivariant(nn.Module):
         return self.channel(torch.cat([y, own], 1) if self.skip else y, association.candidates)
 
 
-def ehnn_mlp(width: int = 32, *, inside: bool = True, skip: bool = True, **options: Any) -> Equivariant:
+class Layers(nn.Module):
+    """`Equivariant` layers one after another, of which each has parameters of its own.
+
+    A candidate enters the next layer with what the one before says of it, its Sinkhorn channel included; a
+    hyperedge with its affinity, and the mean of what its candidates enter with.
+
+    Args:
+        layer, width, options: as `Equivariant`.
+        layers: how many.
+
+    Shapes: as the last layer.
+    """
+
+    orders = Equivariant.orders
+
+    def __init__(self, layer: Callable[[int, int], Layer], width: int, layers: int, **options: Any) -> None:
+        super().__init__()
+        if layers < 1:
+            raise ValueError(f"layers must be at least 1, got {layers!r}")
+        steps = [Equivariant(layer, width, **options)]
+        for _ in range(layers - 1):
+            steps.append(Equivariant(layer, width, d_in=steps[-1].width, **options))
+        self.steps, self.width = nn.ModuleList(steps), steps[-1].width
+
+    def forward(self, h: Hypergraph, association: Association) -> Tensor:
+        x = None
+        for step in self.steps:
+            x = step(h, association, x)
+        assert x is not None
+        return x
+
+
+def ehnn_mlp(
+    width: int = 32, layers: int = 1, *, inside: bool = True, skip: bool = True, **options: Any
+) -> nn.Module:
     """EHNN-MLP with the paper's settings for Willow and PASCAL VOC; ``options`` of `EHNNMLP`."""
-    return Equivariant(partial(EHNNMLP, **options), width, inside=inside, skip=skip)
+    return _stacked(partial(EHNNMLP, **options), width, layers, inside=inside, skip=skip)
 
 
 def ehnn_transformer(
-    width: int = 32, *, inside: bool = True, skip: bool = True, **options: Any
-) -> Equivariant:
+    width: int = 32, layers: int = 1, *, inside: bool = True, skip: bool = True, **options: Any
+) -> nn.Module:
     """EHNN-Transformer; ``options`` of `EHNNTransformer`.
 
     The paper has 4 heads; width 128 on PASCAL VOC; width 32, dropout 0.1 and global dropout 0.5 on Willow.
+    Its search has 1, 2 and 3 layers, and it does not say which was chosen.
     """
-    return Equivariant(partial(EHNNTransformer, **options), width, inside=inside, skip=skip)
+    return _stacked(partial(EHNNTransformer, **options), width, layers, inside=inside, skip=skip)
+
+
+def _stacked(layer: Callable[[int, int], Layer], width: int, layers: int, **options: Any) -> nn.Module:
+    """One layer without a wrapper, so that what was trained before there were several can still be read."""
+    return Equivariant(layer, width, **options) if layers == 1 else Layers(layer, width, layers, **options)
