@@ -1,6 +1,8 @@
 import csv
 import json
 import math
+import multiprocessing
+import sys
 
 import pytest
 
@@ -32,6 +34,23 @@ def test_a_rerun_replaces_only_its_rows_and_keeps_their_places(tmp_path):
     write_rows("demo", [row(setting="b", mean=2.0), row(setting="d")], tmp_path)
     rows = read_rows("demo", tmp_path)
     assert [(r["setting"], r["mean"]) for r in rows] == [("a", 1.5), ("b", 2.0), ("c", 1.5), ("d", 1.5)]
+
+
+def _write_some(name, folder):
+    for number in range(10):
+        write_rows("demo", [row(setting=f"{name}{number}")], folder)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no locks there")
+def test_processes_that_write_one_table_lose_nothing(tmp_path):
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write_some, args=(name, tmp_path)) for name in "ab"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert {r["setting"] for r in read_rows("demo", tmp_path)} == {f"{n}{i}" for n in "ab" for i in range(10)}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.csv", "demo.json"]
 
 
 def test_a_quick_trial_does_not_replace_a_fuller_figure():

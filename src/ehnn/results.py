@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ehnn.io.atomic import atomic_write
+from ehnn.io.atomic import atomic_write, locked
 
 KEYS = (
     "experiment", "setting", "model", "selection", "metric", "mean", "std", "runs", "paper",
@@ -34,19 +34,18 @@ def write_rows(
     A row that was there before (same experiment, setting, model, selection and metric) is replaced in
     its place, new rows are added at the end, and all others stay as they are. Each row has exactly the
     keys `KEYS`; ``experiment`` may be left out, ``std`` and ``paper`` may be None. Files are written
-    whole or not at all.
+    whole or not at all, and processes that write one table wait for each other.
     """
     if not experiment or Path(experiment).name != experiment:
         raise ValueError(f"experiment must be a plain file name, got {experiment!r}")
     path = Path(directory) / f"{experiment}.json"
-    table = {_identity(row): row for row in read_rows(experiment, directory)}
-    for given in rows:
-        row = _checked({"experiment": experiment} | dict(given), experiment)
-        table[_identity(row)] = row
-    merged = list(table.values())
+    new = [_checked({"experiment": experiment} | dict(given), experiment) for given in rows]
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, json.dumps(merged, indent=1, ensure_ascii=False) + "\n")
-    _write(path.with_suffix(".csv"), _csv(merged))
+    with locked(path.parent):
+        table = {_identity(row): row for row in [*read_rows(experiment, directory), *new]}
+        merged = list(table.values())
+        _write(path, json.dumps(merged, indent=1, ensure_ascii=False) + "\n")
+        _write(path.with_suffix(".csv"), _csv(merged))
     return path
 
 

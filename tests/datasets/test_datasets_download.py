@@ -162,7 +162,7 @@ def test_without_a_sum_nothing_is_resumed(url, server, tmp_path):
         ("loop", "redirect", None),
         ("away", r"not allowed|file", None),
         ("lyingrange", r"attempts", 3),
-        ("empty", "SHA-256|ended after 0", None),
+        ("empty", "it has 0 bytes, 307200 were expected", 1),
     ],
 )
 def test_failure_names_the_address_and_leaves_nothing(url, server, tmp_path, path, message, requests):
@@ -171,6 +171,13 @@ def test_failure_names_the_address_and_leaves_nothing(url, server, tmp_path, pat
     assert url(path) in str(caught.value)
     assert list(tmp_path.iterdir()) == []
     assert requests is None or len(server.seen) == requests
+
+
+def test_a_file_shorter_than_expected_is_refused(url, tmp_path):
+    """Also one that is whole by what the server says."""
+    with pytest.raises(datasets.DataError, match=f"it has {len(BODY)} bytes, {len(BODY) + 1} were expected"):
+        quick(url("ok"), tmp_path / "f", size=len(BODY) + 1)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_failure_keeps_the_old_file(url, tmp_path):

@@ -15,10 +15,14 @@ from launching import begin, end, launch, outputs, wait_for
 from training_workers import EPOCHS, MODELS, alone, difference, hypergraph, make, on_ranks
 
 from ehnn import parallel
+from ehnn.nn import EHNNMLP, Stack
 from ehnn.nn.dropout import Dropout
 from ehnn.parallel import Ranks
 from ehnn.parallel.masks import number_rows
 from ehnn.parallel.prepare import prepare_shards, shard_folder, with_parts
+from ehnn.parallel.synthetic import synthetic
+from ehnn.parallel.train import ShardNodes, fit_shard
+from ehnn.training import TrainConfig
 from ehnn.training.checkpoint import load_checkpoint
 
 
@@ -128,3 +132,39 @@ def test_numbering_can_be_undone() -> None:
     assert all(m.rows is not None for m in model.modules() if isinstance(m, Dropout))
     numbering.remove()
     assert all(m.rows is None for m in model.modules() if isinstance(m, Dropout))
+
+
+@pytest.mark.parametrize("first", ["nodes", "edges", "all"])
+def test_rows_are_numbered_from_the_first_family(first: str) -> None:
+    """Dropout of the input sees rows of whatever family the model begins with."""
+    h = with_parts(hypergraph(), 0)
+    h = h.replace(edge_x=torch.randn(h.num_edges, 16, dtype=torch.float64))
+    width = h.features(first).shape[1]
+    model = Stack(width, 3, EHNNMLP, width=8, path=(first, "nodes"), input_dropout=0.5).double().train()
+    for number, dropout in enumerate(m for m in model.modules() if isinstance(m, Dropout)):
+        dropout.seeded = True
+        dropout.seed.fill_(number)
+    whole = model(h)
+    numbering = number_rows(model)
+    torch.testing.assert_close(model(parallel.shard(h, parallel.partition(h, 1), Ranks())), whole)
+    numbering.remove()
+
+
+@pytest.mark.parametrize("name", ["amp", "compile"])
+def test_what_shards_do_not_have_is_refused(name: str) -> None:
+    h = hypergraph()
+    task = ShardNodes(parallel.shard(with_parts(h, 0), parallel.partition(h, 1), Ranks()))
+    with pytest.raises(ValueError, match=f"{name}=True is not available on shards"):
+        fit_shard(lambda: make("mlp"), task, 0, TrainConfig(epochs=1, **{name: True}), quiet=True)
+
+
+def test_a_partition_of_another_hypergraph_is_refused() -> None:
+    h = hypergraph()
+    smaller = synthetic(12, 9, 3)
+    with pytest.raises(ValueError, match="the partition is of 12 nodes and 9 hyperedges, but h is"):
+        parallel.shard(h, parallel.partition(smaller, 1), Ranks())
+
+
+def test_more_classes_than_channels_are_refused() -> None:
+    with pytest.raises(ValueError, match="classes must be at most 16"):
+        synthetic(40, 30, 20)

@@ -5,7 +5,7 @@ import torch
 
 from ehnn import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer, Stack
-from ehnn.nn.baselines import AllDeepSets, AllSetTransformer
+from ehnn.nn.baselines import HGNN, AllDeepSets, AllSetTransformer
 from ehnn.ops import segment_mean, segment_sum
 from ehnn.parallel.sampling import sample, seed_batches
 from ehnn.testing import random_hypergraph
@@ -61,7 +61,6 @@ def test_sums_are_unbiased(h: Hypergraph) -> None:
 
 def test_true_orders_and_limits(h: Hypergraph) -> None:
     s = sample(h, torch.tensor([1, 2, 3]), [(1, 2)], torch.Generator().manual_seed(0))
-    assert s.approximate
     assert torch.equal(s.orders, h.orders[s.edge_ids])
     assert torch.equal(s.degrees, h.degrees[s.node_ids])
     assert int(s.to_nodes.lengths.max()) == 1
@@ -77,7 +76,44 @@ def test_what_a_sample_cannot_do(h: Hypergraph) -> None:
         EHNNLinear(4, 2).double()(s.x, s.overlap("nodes", "edges"))
 
 
+def test_bad_seeds_are_named(h: Hypergraph) -> None:
+    for seeds, told in (
+        ([5, 7, 5], "seeds must be distinct nodes, got 5 more than once"),
+        ([-1], "seeds must not be negative, got -1"),
+        ([40], "seeds must be below 40, got 40"),
+        (torch.ones(40, dtype=torch.bool), "seeds must be integers, got dtype torch.bool"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            sample(h, seeds, [(2, 2)])
+    with pytest.raises(ValueError, match="fan_out must have"):
+        sample(h, [0], [])
+
+
+def test_weights_go_along(h: Hypergraph) -> None:
+    """Without limits a model that reads weights and incidences is exact on a sample."""
+    torch.manual_seed(0)
+    h = h.replace(edge_weight=torch.rand(30, dtype=torch.float64))
+    model, seeds = HGNN(4, 3, width=8).double().eval(), torch.tensor([7, 3, 21])
+    torch.testing.assert_close(model(sample(h, seeds, 2 * ALL))[:3], model(h)[seeds])
+
+
+def test_all_of_a_sample_moves(h: Hypergraph) -> None:
+    s = sample(h, [0, 1], [(2, 2)])
+    s.overlap("nodes", "edges")
+    moved = s.to("meta")
+    assert {t.device.type for t in (moved.x, moved.to_edges.index, moved.to_nodes.index)} == {"meta"}
+    assert moved.num_seeds == 2
+    assert s.to("cpu") is s
+
+
 def test_seed_batches() -> None:
     batches = list(seed_batches(torch.arange(10), 4, seed=1, epoch=2))
     assert sorted(torch.cat(batches).tolist()) == list(range(10))
     assert [len(b) for b in batches] == [4, 4, 2]
+
+
+def test_any_seed_will_do() -> None:
+    first, second = (torch.cat(list(seed_batches(torch.arange(10), 4, 2**62, e))) for e in (0, 1))
+    assert not torch.equal(first, second)
+    with pytest.raises(ValueError, match="batch_size must be a positive integer, got 0"):
+        next(seed_batches(torch.arange(10), 0, 1, 2))

@@ -145,6 +145,9 @@ values = st.recursive(
 tallies = st.dictionaries(
     st.sampled_from(["0", "1", "2", "90", "a"]), st.just([1, 2]) | st.just([0, 0]) | values, max_size=40
 )
+shares = st.dictionaries(
+    st.integers(0, 9).map(str), st.lists(st.floats(0, 1), min_size=2, max_size=2) | values, max_size=4
+)
 likely = {
     "history": st.lists(
         st.fixed_dictionaries(
@@ -163,7 +166,9 @@ likely = {
     "hypergraph": st.fixed_dictionaries(
         {"edges": st.lists(st.lists(st.integers(0, 4), max_size=4), max_size=5)}, optional={"labels": values}
     ),
-    "attention": st.dictionaries(st.integers(0, 9).map(str), st.lists(st.floats(0, 1), max_size=3)),
+    "attention": st.fixed_dictionaries({"layers": st.lists(st.fixed_dictionaries({}, optional={
+        "name": values, "meeting": shares, "everywhere": shares, "evenness": values,
+    }), max_size=2)}),
 }  # fmt: skip
 
 

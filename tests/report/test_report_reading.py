@@ -96,6 +96,7 @@ def test_damaged_records_name_the_file(tmp_path: Path, text: str, message: str) 
         ("hypergraph", {"edges": [[9]], "labels": ["a"]}, "1 nodes, but columns of [1] and node 9"),
         ("hypergraph", {}, "hypergraph must have edges"),
         ("attention", 3, "expected an object, got int"),
+        ("attention", {"layers": [{"meeting": {"2": [0.5]}}]}, "order 2 must have its share and an even one"),
         ("seconds", "x", "expected a number, got 'x'"),
     ],
 )

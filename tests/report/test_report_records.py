@@ -100,6 +100,25 @@ def test_write_run_comes_back(tmp_path) -> None:
         write_run(tmp_path, modle="m")
 
 
+def test_write_run_takes_numbers_as_they_come(tmp_path) -> None:
+    """Of NumPy and torch too; what is not a number is null, so that the file is JSON to everyone."""
+    history = [{"epoch": np.int64(1), "loss": np.float32(0.5), "valid": torch.tensor(3.0)}]
+    path = write_run(
+        tmp_path, labels=np.array(["a", "b"]), history=history, seconds=float("nan"), summary={1: 2}
+    )
+    run = read_run(tmp_path)
+    assert (run.labels, run.seconds, run.notes) == (["a", "b"], None, [])
+    assert run.history is not None
+    assert set(run.history.metrics) == {"loss", "valid"}
+    assert "NaN" not in path.read_text()
+
+
+@pytest.mark.parametrize("among", [[True], [1, 0], [[True, False]]])
+def test_rows_that_count_are_one_flag_each(among: list) -> None:
+    with pytest.raises(ValueError, match=r"among must be \[2\] of bool"):
+        score_record([0, 1], [0, 1], ["a", "b"], among=among)
+
+
 # ---------------------------------------------------------------------- the layout
 
 
@@ -217,7 +236,9 @@ def test_evenness() -> None:
 def test_attention_leaves_the_model_as_it_was() -> None:
     h = Hypergraph.from_edges([[0, 1]], 3, x=torch.eye(3))
     model = Stack(3, 2, EHNNTransformer, width=4).train()
+    model.layers[0].eval()
+    before = [module.training for module in model.modules()]
     assert len(attention_by_order(model, h)["layers"]) == 2
-    assert model.training
+    assert [module.training for module in model.modules()] == before
     assert not any(module._forward_pre_hooks for module in model.modules())
     assert attention_by_order(Stack(3, 2, EHNNMLP, width=4), h) == {}

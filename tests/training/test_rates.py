@@ -68,6 +68,13 @@ def test_enough_time_is_no_limit() -> None:
     assert len(fit(make, Tiny(), [0], TrainConfig(epochs=3), quiet=True, seconds=600).history) == 3
 
 
+def test_what_time_ends_is_evaluated() -> None:
+    """Also between two evaluations: otherwise nothing of the run could be selected."""
+    result = fit(make, Tiny(), [0], TrainConfig(epochs=50, evaluate_every=10), quiet=True, seconds=0.0)
+    assert [row["epoch"] for row in result.history] == [1]
+    assert result.selected("validation") == result.history[0]["test"]
+
+
 def test_metrics_with_a_slash_are_kept_and_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     class More(Tiny):
         def evaluate(self, predict):  # type: ignore[no-untyped-def]

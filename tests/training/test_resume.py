@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -171,10 +172,10 @@ def test_a_damaged_checkpoint_names_the_file(tmp_path: Path, damage: str) -> Non
 
 def test_other_settings_need_another_folder(tmp_path: Path) -> None:
     train(Tiny(), tmp_path)
-    for change in ({"seeds": (0, 2)}, {"config": TrainConfig(epochs=10, lr=0.01)}):
-        with pytest.raises(ValueError, match="holds a run with other settings"):
+    for change, told in (({"seeds": (0, 2)}, "seeds"), ({"config": replace(CONFIG, lr=0.02)}, "lr")):
+        with pytest.raises(ValueError, match=rf"other settings \(what differs: {told}\)"):
             train(Tiny(), tmp_path, **change)
-    with pytest.raises(ValueError, match="holds a run with other settings"):
+    with pytest.raises(ValueError, match=r"what differs: shapes, model"):
         fit(lambda: make(0.3, width=4), Tiny(), (0, 1), CONFIG, directory=tmp_path, quiet=True)
 
 

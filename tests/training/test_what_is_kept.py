@@ -111,3 +111,57 @@ def test_buffers_that_are_drawn_are_those_of_each_run() -> None:
 def test_seeds_of_numpy_are_saved(tmp_path: Path) -> None:
     config = TrainConfig(epochs=np.int64(1))
     assert fit(make, Tiny(), [np.int64(3)], config, directory=tmp_path, quiet=True).runs.seeds == (3,)
+
+
+class Sometimes(nn.Module):
+    """Has a parameter that only hypergraphs of more than four hyperedges of order 3 or less use."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.more = make(), nn.Parameter(torch.ones(2))
+
+    def forward(self, h: Hypergraph, x: torch.Tensor | None = None) -> torch.Tensor:
+        y = self.inner(h, x)
+        return y * self.more if int((h.orders <= 3).sum()) > 3 else y
+
+
+def test_a_parameter_that_some_batches_do_not_use_steps_alike() -> None:
+    used = [int((h.orders <= 3).sum()) > 3 for h in Tiny().train]
+    assert set(used) == {False, True}
+    alone, beside = train(Sometimes), train(Sometimes, seeds=(0, 1))
+    torch.testing.assert_close(alone.runs.parameters["more"][0], beside.runs.parameters["more"][0])
+
+
+class Plain(nn.Module):
+    """With PyTorch's own dropout."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner, self.dropout = make(), nn.Dropout(0.5)
+
+    def forward(self, h: Hypergraph, x: torch.Tensor | None = None) -> torch.Tensor:
+        return self.dropout(self.inner(h, x))
+
+
+def test_dropout_of_pytorch_is_for_one_seed() -> None:
+    assert len(train(Plain).history) == 5
+    with pytest.raises(ValueError, match=r"torch\.nn\.Dropout draws masks of its own"):
+        train(Plain, seeds=(0, 1))
+
+
+class Drawn(nn.Module):
+    """With a buffer that is drawn and that no state dict holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = make()
+        self.register_buffer("r", torch.rand(2), persistent=False)
+
+    def forward(self, h: Hypergraph, x: torch.Tensor | None = None) -> torch.Tensor:
+        return self.inner(h, x) * self.r
+
+
+def test_a_run_is_extracted_with_what_was_drawn_for_it() -> None:
+    runs, h = Runs(Drawn, (0, 1)), Tiny().valid
+    for run in (0, 1):
+        torch.testing.assert_close(runs.extract(run)(h), runs.forward(h)[run])

@@ -150,6 +150,8 @@ def _copy(job: _Job, response: http.client.HTTPResponse, out: BinaryIO) -> None:
         job.advance(have, total)
     if total is not None and have < total:
         raise _Broken(f"the connection ended after {have} of {total} bytes")
+    if job.size is not None and have < job.size:
+        raise job.failed(f"it has {have} bytes, {job.size} were expected")
 
 
 def _read(response: http.client.HTTPResponse) -> bytes:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.tasks.draws import generator_of
 
 from .targets import Classes, Targets
 
@@ -31,7 +32,7 @@ class Supervised:
         self._target = {id(h): target for h, target in train}
 
     def batches(self, epoch: int) -> Iterator[Hypergraph]:
-        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + epoch) % 2**63)
+        generator = generator_of(self.seed, epoch)
         for i in torch.randperm(len(self.train), generator=generator).tolist():
             yield self.train[i][0]
 

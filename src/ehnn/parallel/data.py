@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
+from ehnn.hypergraph.validate import as_count
+from ehnn.tasks.draws import generator_of
+
 
 def balanced(costs: Sequence[int], ranks: int) -> list[list[int]]:
     """Places of ``costs`` dealt to ``ranks`` lists of nearly equal total, largest first to the least loaded.
@@ -16,8 +19,7 @@ def balanced(costs: Sequence[int], ranks: int) -> list[list[int]]:
     >>> balanced([9, 1, 5, 5], 2)
     [[0, 1], [2, 3]]
     """
-    if not isinstance(ranks, int) or ranks < 1:
-        raise ValueError(f"ranks must be a positive integer, got {ranks!r}")
+    ranks = as_count(ranks, "ranks", 1)
     lists: list[list[int]] = [[] for _ in range(ranks)]
     loads = [(0, rank) for rank in range(ranks)]
     for place in sorted(range(len(costs)), key=lambda i: -costs[i]):
@@ -42,8 +44,7 @@ class BalancedBatches:
     """
 
     def __init__(self, costs: Sequence[int], batch_size: int, rank: int, ranks: int, seed: int = 0) -> None:
-        if not isinstance(batch_size, int) or batch_size < 1:
-            raise ValueError(f"batch_size must be a positive integer, got {batch_size!r}")
+        batch_size = as_count(batch_size, "batch_size", 1)
         if not 0 <= rank < ranks:
             raise ValueError(f"rank must be from 0 to {ranks - 1}, got {rank}")
         self.costs, self.batch_size, self.rank, self.ranks = list(costs), batch_size, rank, ranks
@@ -54,7 +55,7 @@ class BalancedBatches:
 
     def epoch(self, number: int) -> Iterator[list[int]]:
         """The batches of one epoch."""
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + number)
+        generator = generator_of(self.seed, number)
         order = torch.randperm(len(self.costs), generator=generator).tolist()
         for start in range(0, len(order), self.batch_size):
             items = order[start : start + self.batch_size]

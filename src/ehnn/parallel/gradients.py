@@ -26,10 +26,17 @@ def backward(loss: Tensor, model: nn.Module, ranks: Ranks) -> Tensor:
 
     ``loss`` is the part of the loss that belongs to this rank's own rows (0 · rows = an empty sum if it has
     none; it must still depend on the model's output). What every rank has, such as the rows of a
-    readout, must be divided by ``ranks.size`` first.
+    readout, must be divided by ``ranks.size`` first. As with ``loss.backward()``, gradients that are there
+    already are added to.
     """
+    before = [(p, p.grad) for p in model.parameters() if p.requires_grad]
+    for p, _ in before:
+        p.grad = None  # what is there is of all ranks already
     loss.backward()
     sum_gradients(model.parameters(), ranks)
+    for p, old in before:
+        if old is not None:
+            p.grad = old if p.grad is None else old + p.grad
     return ranks.sum(loss)
 
 

@@ -10,7 +10,7 @@ from ehnn.hypergraph import Hypergraph
 from .growing import work
 
 
-def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int, threads: int = 1) -> Tensor:
+def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int) -> Tensor:
     """``[num_nodes]`` owners that minimise the connectivity (λ − 1), balanced by `work`."""
     try:
         import mtkahypar
@@ -19,7 +19,7 @@ def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int, threads: int
             "method='mtkahypar' needs the package mtkahypar: pip install 'ehnn[parallel]'; "
             "method='growing' needs nothing"
         ) from error
-    engine = mtkahypar.initialize(threads)
+    engine = mtkahypar.initialize(1)  # thread: the same partition every time
     mtkahypar.set_seed(seed)
     context = engine.context_from_preset(mtkahypar.PresetType.DEFAULT)
     context.set_partitioning_parameters(ranks, imbalance, mtkahypar.Objective.KM1)

@@ -5,24 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from ehnn.hypergraph.validate import as_count
+
 MAX_RESTARTS = 3
 
 
-def launch(module: str, arguments: Sequence[str], ranks: int, max_restarts: int = MAX_RESTARTS) -> None:
+def launch(module: str, arguments: Sequence[str], ranks: int) -> None:
     """Run ``python -m module arguments…`` on ``ranks`` ranks of this host and wait for them.
 
-    When a rank dies, the others are stopped and all are started again, up to ``max_restarts`` times. A
+    When a rank dies, the others are stopped and all are started again, up to `MAX_RESTARTS` times. A
     RuntimeError names the rank that failed first when they are used up.
     """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.run import main
 
-    if not isinstance(ranks, int) or ranks < 1:
-        raise ValueError(f"ranks must be a positive integer, got {ranks!r}")
+    ranks = as_count(ranks, "ranks", 1)
     os.environ.setdefault("TORCH_DISABLE_SHARE_RDZV_TCP_STORE", "1")  # see `ehnn.parallel.start`
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // ranks)))
-    options = ["--standalone", f"--nproc-per-node={ranks}", f"--max-restarts={max_restarts}"]
+    options = ["--standalone", f"--nproc-per-node={ranks}", f"--max-restarts={MAX_RESTARTS}"]
     try:
         main([*options, "-m", module, *arguments])
     except SignalException as signal:
@@ -30,5 +31,5 @@ def launch(module: str, arguments: Sequence[str], ranks: int, max_restarts: int 
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
         raise RuntimeError(
-            f"rank {rank} ended with code {failure.exitcode} after {max_restarts} restarts"
+            f"rank {rank} ended with code {failure.exitcode} after {MAX_RESTARTS} restarts"
         ) from error

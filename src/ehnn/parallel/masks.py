@@ -7,10 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ehnn.hypergraph.kept import plain_tensors
 from ehnn.nn import Layer
 from ehnn.nn.dropout import Dropout
 from ehnn.nn.phi import Phi
 
+from .families import family
 from .relation import ShardedOverlap
 from .shards import Shard
 
@@ -36,7 +38,8 @@ def number_rows(model: nn.Module) -> Numbering:
     A mask is then the same on any number of ranks and in one process (between hyperedges, where overlaps have
     several sizes: on any number of ranks). Inside a `Layer` the rows are its sources (``phi1``), its
     groups and the pool (``phi2`` of EHNN, the dropout of attention) or its targets; outside, the targets of
-    the layer before. On a plain Hypergraph the model is as it was.
+    the layer before, and before the first the family that the model's ``path`` begins with (nodes, if it has
+    none). On a plain Hypergraph the model is as it was.
     """
     layers = {name: m for name, m in model.named_modules() if isinstance(m, Layer)}
     every = {name: m for name, m in model.named_modules() if isinstance(m, Dropout) and m.p > 0}
@@ -44,8 +47,9 @@ def number_rows(model: nn.Module) -> Numbering:
 
     def begin(module: nn.Module, args: tuple[Any, ...]) -> None:
         h = args[0]
+        rows = _entering(h, getattr(module, "path", ("nodes",))[0]) if isinstance(h, Shard) else None
         for dropout in every.values():
-            dropout.rows = (h.node_ids, sum(h.node_counts)) if isinstance(h, Shard) else None
+            dropout.rows = rows
 
     def enter(layer: nn.Module, args: tuple[Any, ...]) -> None:
         overlap = args[1]
@@ -59,6 +63,13 @@ def number_rows(model: nn.Module) -> Numbering:
 
     handles = [layer.register_forward_pre_hook(enter) for layer in layers.values()]
     return Numbering([model.register_forward_pre_hook(begin), *handles], list(every.values()))
+
+
+def _entering(h: Shard, name: str) -> Numbers:
+    """The rows of the family that a model begins with."""
+    with plain_tensors():
+        found = family(h, name)
+    return found.numbers, sum(found.counts)
 
 
 def _seen_by(name: str, layer: nn.Module, overlap: ShardedOverlap) -> Numbers:

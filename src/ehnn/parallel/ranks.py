@@ -14,6 +14,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+PATIENCE = timedelta(days=1)
+"""How long the others wait for what rank 0 does alone."""
+
 
 @dataclass
 class Traffic:
@@ -22,15 +25,13 @@ class Traffic:
     Attributes:
         exchanged: rows sent to *other* ranks by all-to-all.
         reduced: tensors that were all-reduced (each counted once, whatever the algorithm sends).
-        calls: collectives called.
     """
 
     exchanged: int = 0
     reduced: int = 0
-    calls: int = 0
 
     def clear(self) -> None:
-        self.exchanged = self.reduced = self.calls = 0
+        self.exchanged = self.reduced = 0
 
 
 class Ranks:
@@ -64,7 +65,6 @@ class Ranks:
         out = raw.new_empty(sum(receive), raw.shape[1])
         dist.all_to_all_single(out, raw, list(receive), list(send), group=self.group)
         self.traffic.exchanged += (raw.shape[0] - send[self.rank]) * raw.shape[1]
-        self.traffic.calls += 1
         return out.view(rows.dtype).reshape(-1, *rows.shape[1:])
 
     def sum(self, values: Tensor) -> Tensor:
@@ -80,7 +80,6 @@ class Ranks:
         if self.size > 1 and out.numel():
             dist.all_reduce(out, op, group=self.group)
             self.traffic.reduced += out.numel() * out.element_size()
-            self.traffic.calls += 1
         return out
 
     def gather(self, values: Tensor) -> list[Tensor]:
@@ -115,11 +114,11 @@ class Ranks:
         if any(problems):
             raise ValueError("; ".join(f"rank {i}: {p}" for i, p in enumerate(problems) if p))
 
-    def first(self, work: Callable[[], Any], patience_s: float = 24 * 3600) -> None:
+    def first(self, work: Callable[[], Any]) -> None:
         """Rank 0 calls ``work`` while the others wait, however long it takes; its error is raised on all."""
         waiting, problem = self, None
         if self.size > 1:  # a group of its own: the timeout of the others is for ranks that are silent
-            group = dist.new_group(timeout=timedelta(seconds=patience_s), backend="gloo")
+            group = dist.new_group(timeout=PATIENCE, backend="gloo")
             waiting = Ranks(group)
         if self.rank == 0:
             try:

@@ -31,7 +31,8 @@ class RunningPools(nn.Module):
     for each run; only training changes them.
 
     Args:
-        model: of layers with ``global_interaction``; it can be used without this, too.
+        model: of layers with ``global_interaction``. On a `Sample` it uses the running estimates from now on,
+            also when it is called by itself.
         decay: weight of the past, in [0, 1).
 
     Shapes: those of ``model``.

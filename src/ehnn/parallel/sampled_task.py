@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 from ehnn.tasks import NodeClassification
+from ehnn.tasks.draws import generator_of
 from ehnn.tasks.k_edge import accuracy, cross_entropy
 
 from .sampling import Sample, sample, seed_batches
@@ -38,7 +39,7 @@ class SampledNodes(NodeClassification):
 
     def batches(self, epoch: int) -> Iterator[Hypergraph]:
         """The samples of an epoch."""
-        generator = torch.Generator(self.h.device).manual_seed(self.sample_seed * 1_000_003 + epoch)
+        generator = generator_of(self.sample_seed, epoch, self.h.device)
         seeds = (self.train >= 0).any(0).nonzero().squeeze(1)
         for batch in seed_batches(seeds, self.batch_size, self.sample_seed, epoch):
             yield sample(self.h, batch, self.fan_out, generator)

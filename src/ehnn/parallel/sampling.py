@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
 from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, repeat
+from ehnn.hypergraph.validate import as_count, as_index
 from ehnn.overlap import Family
+from ehnn.tasks.draws import generator_of
 
 from .sampled_overlap import SampledOverlap, sampled_overlap
 
@@ -41,7 +44,6 @@ class Sample(Hypergraph):
     true_orders: Tensor = None  # type: ignore[assignment]
     true_degrees: Tensor = None  # type: ignore[assignment]
     totals: tuple[int, int] = (0, 0)
-    approximate: bool = True
 
     @property
     def orders(self) -> Tensor:
@@ -50,6 +52,15 @@ class Sample(Hypergraph):
     @property
     def degrees(self) -> Tensor:
         return self.true_degrees
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Sample:
+        """This sample on another device."""
+        moved = super().to(device, non_blocking)
+        if moved is self:
+            return self
+        assert isinstance(moved, Sample)
+        drawn = {name: getattr(self, name).to(device, non_blocking) for name in ("to_edges", "to_nodes")}
+        return replace(moved, _overlaps={}, **drawn)
 
     def overlap(
         self, source: Family = "nodes", target: Family = "edges", max_pairs: int = MAX_PAIRS
@@ -66,7 +77,7 @@ class Sample(Hypergraph):
 
 
 def sample(
-    h: Hypergraph, seeds: Tensor, fan_out: Sequence[tuple[int, int]], generator: torch.Generator | None = None
+    h: Hypergraph, seeds: Any, fan_out: Sequence[tuple[int, int]], generator: torch.Generator | None = None
 ) -> Sample:
     """Draw around ``seeds``: for each (edges, nodes) of ``fan_out``, so many hyperedges of every node reached
     last, and so many nodes of every hyperedge reached last.
@@ -77,13 +88,22 @@ def sample(
     a hyperedge counts 1 / order for each of its nodes among them; `RunningPools` averages these estimates
     over mini-batches. One member only; **approximate**. All is done on the device of ``h``, where
     ``generator`` must be too.
+
+    Layers that ask for overlaps (EHNN, AllSet) sum so; a model that reads ``incidence`` itself (HGNN and the
+    like) sees the drawn incidences as they are.
     """
     if h.num_members != 1:
         raise ValueError(f"sampling takes one hypergraph, got a batch of {h.num_members}")
+    if not len(fan_out):
+        raise ValueError("fan_out must have an (edges, nodes) for each pair of layers, got none")
+    seeds = as_index(seeds, "seeds", h.num_nodes).to(h.device)
     nodes, edges = seeds, seeds.new_zeros(0)
     sizes = h.num_nodes, h.num_edges
     reached_n, reached_e = (torch.zeros(k, dtype=torch.bool, device=h.device) for k in sizes)
     reached_n[seeds] = True
+    if int(reached_n.sum()) != seeds.shape[0]:
+        value, count = torch.unique(seeds, return_counts=True)
+        raise ValueError(f"seeds must be distinct nodes, got {int(value[count.argmax()])} more than once")
     star, drawn_v, drawn_e = h.incidence, [], []
     frontier = seeds
     for edges_per_node, nodes_per_edge in fan_out:
@@ -134,6 +154,7 @@ def _assemble(
         x=None if h.x is None else h.x[nodes],
         y=None if h.y is None else h.y[nodes],
         edge_x=None if h.edge_x is None else h.edge_x[edges],
+        edge_weight=None if h.edge_weight is None else h.edge_weight[edges],
         node_ids=nodes,
         edge_ids=edges,
         num_seeds=num_seeds,
@@ -153,8 +174,6 @@ def _places(ids: Tensor, size: int) -> Tensor:
 
 def seed_batches(nodes: Tensor, batch_size: int, seed: int, epoch: int) -> Iterator[Tensor]:
     """The ``nodes`` in random batches, a function of (seed, epoch) alone."""
-    if batch_size < 1:
-        raise ValueError(f"batch_size must be positive, got {batch_size}")
-    generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
+    generator = generator_of(seed, epoch)
     order = torch.randperm(nodes.shape[0], generator=generator).to(nodes.device)
-    yield from nodes[order].split(batch_size)
+    yield from nodes[order].split(as_count(batch_size, "batch_size", 1))

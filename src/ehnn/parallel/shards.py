@@ -57,10 +57,10 @@ class Shard(Hypergraph):
         return self.incidence.inner.ptr.device
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Shard:
-        """This shard on another device, with its cached overlaps."""
+        """This shard on another device, where overlaps are made anew: all ranks move together."""
         moved = super().to(device, non_blocking)
         assert isinstance(moved, Shard)
-        return self if moved is self else dataclasses.replace(moved, _families={})
+        return self if moved is self else dataclasses.replace(moved, _families={}, _overlaps={})
 
     def overlap(
         self, source: Family = "nodes", target: Family = "edges", max_pairs: int = MAX_PAIRS
@@ -142,4 +142,7 @@ def shard(h: Hypergraph, partition: Partition, ranks: Ranks) -> Shard:
     """This rank's shard of a hypergraph that every rank has in memory; for large ones see `load_shard`."""
     if partition.ranks != ranks.size:
         raise ValueError(f"the partition is for {partition.ranks} ranks, but {ranks.size} are running")
+    sizes = (partition.nodes.shape[0], partition.edges.shape[0])
+    if sizes != (h.num_nodes, h.num_edges):
+        raise ValueError(f"the partition is of {sizes[0]} nodes and {sizes[1]} hyperedges, but h is {h!r}")
     return join(cut(h, partition, ranks.rank), ranks)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import as_count
+
+CHANNELS = 16
 
 
 def synthetic(
@@ -15,6 +18,9 @@ def synthetic(
     A hyperedge has a class and 2 to 6 nodes, each from that class with probability 0.8. ``x [n, 16]``
     float32, ``y [n]``.
     """
+    classes = as_count(classes, "classes", 1)
+    if classes > CHANNELS:
+        raise ValueError(f"classes must be at most {CHANNELS}, the channels of the features, got {classes}")
     g = torch.Generator().manual_seed(seed)
     y = torch.randint(classes, (num_nodes,), generator=g)
     by_class = torch.argsort(y, stable=True)
@@ -27,6 +33,6 @@ def synthetic(
     own = by_class[(start[kind] + (draw * counts[kind]).long()).clamp(max=num_nodes - 1)]
     other = torch.randint(num_nodes, edge.shape, generator=g)
     node = torch.where(torch.rand(edge.shape[0], generator=g) < 0.8, own, other)
-    x = torch.nn.functional.one_hot(y, 16).float()
+    x = torch.nn.functional.one_hot(y, CHANNELS).float()
     x = x + noise * torch.randn(x.shape, generator=g)
     return Hypergraph.from_incidence(torch.stack([node, edge]), num_nodes, num_edges, x=x, y=y)

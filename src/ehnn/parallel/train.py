@@ -9,15 +9,14 @@ from pathlib import Path
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ehnn.datasets.splits import PARTS
 from ehnn.hypergraph import Hypergraph
-from ehnn.training import Progress, Result, TrainConfig
+from ehnn.training import Result, TrainConfig
 from ehnn.training.loop import _Trainer
 
 from .gradients import replicated
 from .masks import number_rows
 from .shards import Shard
-
-PARTS = ("train", "valid", "test")
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +97,7 @@ def fit_shard(
     ranks and whatever number wrote it; `fit` can go on from it too.
     """
     trainer = _RankTrainer(make, task, seed, config or TrainConfig(), directory)
-    quiet = quiet or task.h.ranks.rank > 0
-    with Progress(label, trainer.config.epochs, trainer.epoch, quiet) as progress:
-        while trainer.epoch < trainer.config.epochs and not trainer.out_of_patience():
-            shown = trainer.run_epoch()
-            progress.update(trainer.epoch, **shown)
-    trainer.finish()
-    return trainer.result
+    return trainer.run(label, quiet or task.h.ranks.rank > 0)
 
 
 class _RankTrainer(_Trainer):
@@ -118,8 +111,9 @@ class _RankTrainer(_Trainer):
         config: TrainConfig,
         directory: Path | str | None,
     ) -> None:
-        if config.amp:
-            raise ValueError("amp is not available on shards")
+        for name in ("amp", "compile"):
+            if getattr(config, name):
+                raise ValueError(f"{name}=True is not available on shards")
         self.ranks = task.h.ranks
         self._read_from = None if directory is None else Path(directory)
         writes = directory if self.ranks.rank == 0 else None

@@ -16,7 +16,7 @@ from ehnn.overlap import Overlap
 
 from .parts import amount, mapping
 
-Shares = dict[int, tuple[float, float | None]]
+Shares = dict[int, tuple[float, float]]
 """By source order: the share of attention that its sources get, and what they would get if it were even."""
 
 
@@ -43,12 +43,8 @@ class Attention:
 
     @classmethod
     def read(cls, value: Any) -> Attention:
-        """From the output of `attention_by_order`, or ``{order: [weights]}``, of which the mean is taken."""
-        found = mapping(value)
-        if "layers" not in found:
-            means = {int(k): (sum(map(amount, v)) / len(v), None) for k, v in found.items() if v}
-            return cls([LayerAttention("all layers", dict(sorted(means.items())), {}, {})])
-        return cls([_read_layer(mapping(layer)) for layer in found["layers"]])
+        """From the output of `attention_by_order`."""
+        return cls([_read_layer(mapping(layer)) for layer in mapping(value).get("layers", [])])
 
 
 def _read_layer(found: Any) -> LayerAttention:
@@ -58,7 +54,11 @@ def _read_layer(found: Any) -> LayerAttention:
 
 
 def _read_shares(value: Any) -> Shares:
-    found = {int(k): (amount(v[0]), amount(v[1])) for k, v in mapping(value or {}).items()}
+    found: Shares = {}
+    for order, shares in mapping(value or {}).items():
+        if len(shares) != 2:
+            raise ValueError(f"order {order} must have its share and an even one, got {shares!r}")
+        found[int(order)] = (amount(shares[0]), amount(shares[1]))
     return dict(sorted(found.items()))
 
 
@@ -89,13 +89,14 @@ def attention_by_order(model: Any, h: Hypergraph) -> dict[str, Any]:
         found.append({"name": names[layer], **_layer(layer, *inputs[:2])})
 
     hooks = [layer.register_forward_pre_hook(look) for layer in names]
-    training = net.training
+    training = {module: module.training for module in net.modules()}
     try:
         if names:
             net.eval()
             model(h) if net is model else model.predict(h)
     finally:
-        net.train(training)
+        for module, mode in training.items():
+            module.training = mode
         for hook in hooks:
             hook.remove()
     return {"layers": found} if found else {}

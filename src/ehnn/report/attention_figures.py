@@ -50,16 +50,14 @@ def _title(name: str) -> str:
 
 
 def _shares(title: str, shares: Shares) -> Markup:
-    """What sources of an order get, over what they would get if attention were even (where that is known)."""
-    bars, known = [], all(even is not None for _, even in shares.values())
+    """What sources of an order get, over what they would get if attention were even."""
+    bars = []
     for name, low, high, _ in ranges(dict.fromkeys(shares, 1)):
         inside = [pair for order, pair in shares.items() if low <= order <= high]
-        share, even = sum(s for s, _ in inside), sum(e or 0 for _, e in inside)
-        beside = f" ({percent(even)} if it were even)" if known else ""
-        value = share / even if known and even else 100 * share
-        bars.append(Bar(name, value, f"order {name}: {percent(share)} of attention{beside}"))
-    label = "attention, times an even share" if known else "share of attention, %"
-    return columns(title, bars, label, "order of the source", even=known)
+        share, even = (sum(values) for values in zip(*inside, strict=True))
+        words = f"order {name}: {percent(share)} of attention ({percent(even)} if it were even)"
+        bars.append(Bar(name, share / even if even else 0, words))
+    return columns(title, bars, "attention, times an even share", "order of the source", even=True)
 
 
 def _evenness(title: str, evenness: Mapping[int, float]) -> Markup:

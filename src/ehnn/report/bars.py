@@ -117,9 +117,7 @@ def tally_columns(tally: Tally) -> list[Bar]:
 # ---------------------------------------------------------------------- lying
 
 
-def row_figure(
-    title: str, bars: Sequence[Bar], label: str, high: float = 100, note: str | None = None
-) -> Markup:
+def row_figure(title: str, bars: Sequence[Bar], label: str, high: float = 100) -> Markup:
     """Lying bars from 0 to ``high``, one under the other, each with its name at its left."""
     longest = min(max(len(bar.name) for bar in bars), LONGEST)
     left, right, pitch, top = round(20 + 7.5 * longest), WIDTH - 76, 26, 8
@@ -137,7 +135,7 @@ def row_figure(
     )  # fmt: skip
     if height > 2 * HEIGHT:
         chart = tag("div", chart, class_="tall", tabindex=0, role="region", aria_label=title)
-    return figure(title, chart, note=note)
+    return figure(title, chart)
 
 
 def _row(bar: Bar, y: float, left: float, right: float, scale: float) -> Markup:

@@ -6,7 +6,7 @@ import html
 import re
 from collections.abc import Iterable
 
-VOID = frozenset({"meta", "input", "br"})
+VOID = frozenset({"meta", "input"})
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
@@ -28,9 +28,9 @@ def escape(value: object) -> Markup:
     return Markup(html.escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", plain)))
 
 
-def join(parts: Iterable[object], between: str = "") -> Markup:
+def join(parts: Iterable[object]) -> Markup:
     """Parts one after another; None is nothing."""
-    return Markup(between.join(escape(part) for part in parts if part is not None))
+    return Markup("".join(escape(part) for part in parts if part is not None))
 
 
 def tag(name: str, /, *children: object, **attributes: object) -> Markup:

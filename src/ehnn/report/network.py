@@ -104,14 +104,14 @@ def _legend(classes: Sequence[str], small: Small) -> Markup | None:
     if small.labels is None or not classes:
         return None
     entries = [
-        tag("li", _dot("node"), shorten(name, 24), class_=f"s{i % SERIES}")
+        tag("li", _dot(), shorten(name, 24), class_=f"s{i % SERIES}")
         for i, name in enumerate(classes[: 2 * SERIES])
     ]
     return tag("ul", *entries, class_="legend")
 
 
-def _dot(kind: str) -> Markup:
+def _dot() -> Markup:
     return tag(
-        "svg", tag("circle", cx=6, cy=6, r=5, class_=kind), viewBox="0 0 12 12", width=12, height=12,
+        "svg", tag("circle", cx=6, cy=6, r=5, class_="node"), viewBox="0 0 12 12", width=12, height=12,
         aria_hidden="true",
     )  # fmt: skip

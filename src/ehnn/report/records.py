@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -77,9 +78,10 @@ def score_record(
     true, predicted = np.asarray(true, dtype=np.int64), np.asarray(predicted, dtype=np.int64)
     if true.ndim != 1 or true.shape != predicted.shape:
         raise ValueError(f"true and predicted must be [rows], got {true.shape} and {predicted.shape}")
-    counted = (true >= 0) & (
-        np.ones_like(true, dtype=bool) if among is None else np.asarray(among, dtype=bool)
-    )
+    chosen = np.ones_like(true, dtype=bool) if among is None else np.asarray(among)
+    if chosen.dtype != bool or chosen.shape != true.shape:
+        raise ValueError(f"among must be [{len(true)}] of bool, got {chosen.shape} of {chosen.dtype}")
+    counted = (true >= 0) & chosen
     if not counted.any():
         raise ValueError("there is nothing to score: no row that counts has a label")
     size = len(labels)
@@ -118,3 +120,16 @@ def hypergraph_record(h: Hypergraph, labels: Any = None, predicted: Any = None) 
         if values is not None:
             found[key] = [None if value is None else str(value) for value in values]
     return found
+
+
+def plain(value: Any) -> Any:
+    """``value`` as JSON holds it: lists of tensors and arrays, None for NaN and infinity, else its text."""
+    if isinstance(value, (Tensor, np.ndarray, np.generic)):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(plain(k)): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

@@ -14,6 +14,7 @@ from ehnn.io.atomic import atomic_write
 from . import parts
 from .attention import Attention
 from .history import History
+from .records import plain
 
 FILES = ("run.json", "metrics.jsonl", "model.json")
 """What makes a folder a run: of `ehnn train --data`, of `ehnn.training.fit`, of an estimator's ``save``."""
@@ -105,16 +106,17 @@ def write_run(folder: str | os.PathLike[str], **given: Any) -> Path:
 
     ``history`` is a list of rows such as an estimator's ``history_``; ``data``, ``test``, ``hypergraph`` and
     ``attention`` come from `data_record`, `score_record`, `hypergraph_record` and `attention_by_order`.
-    A part that is None or empty is left out.
+    A part that is None or empty is left out; tensors and arrays become lists, and what is not a finite number
+    null.
     """
     unknown = sorted(set(given) - set(PARTS))
     if unknown:
         raise ValueError(f"a run has no {', '.join(unknown)}; it has {', '.join(PARTS)}")
     path = Path(folder) / "run.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = {key: value for key, value in given.items() if value is not None and value != {}}
+    kept = {key: value for key, value in plain(given).items() if value not in (None, {}, [])}
     with atomic_write(path) as file:
-        file.write(json.dumps(kept, default=str) + "\n")
+        file.write(json.dumps(kept, allow_nan=False) + "\n")
     return path
 
 
@@ -189,7 +191,7 @@ def _fill(run: Run, raw: dict[str, Any]) -> None:
             return None
         try:
             return read(raw[name])
-        except (ValueError, TypeError, KeyError, OverflowError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             run.notes.append(f"{name}: {error}")
             return None
 

@@ -12,6 +12,8 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, batch
 
+from .draws import generator_of
+
 ORDERS = tuple(range(2, 11))
 TRAIN_ORDERS = {
     "seen": ORDERS,
@@ -96,12 +98,12 @@ class KEdge:
         return batch(self._draw(self.test, ORDERS, 2)).to(self.device)
 
     def _draw(self, count: int, orders: Sequence[int], part: int) -> list[Hypergraph]:
-        generator = torch.Generator().manual_seed(1_000_003 * (3 * self.seed + part) + len(self.setting))
+        generator = generator_of(3 * self.seed + part, len(self.setting))
         return k_edge_hypergraphs(count, orders, generator)
 
     def batches(self, epoch: int) -> Iterator[Hypergraph]:
         """The training batches of an epoch, shuffled by (seed, epoch)."""
-        generator = torch.Generator().manual_seed(self.seed * 1_000_003 + epoch)
+        generator = generator_of(self.seed, epoch)
         batches = self._partitioned[epoch % self.partitions]
         for i in torch.randperm(len(batches), generator=generator).tolist():
             yield batches[i]

@@ -13,6 +13,7 @@ from ehnn.datasets import random_split
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn.baselines.han_sampling import Sample, sample_blocks
 
+from .draws import generator_of
 from .k_edge import accuracy, cross_entropy
 
 FRACTIONS = (0.5, 0.25, 0.25)
@@ -144,7 +145,7 @@ class SampledNodeClassification(NodeClassification):
     def batches(self, epoch: int) -> Iterator[Hypergraph]:
         """Sampled training batches, a function of (sample_seed, epoch)."""
         assert self.h.y is not None
-        generator = torch.Generator().manual_seed(self.sample_seed * 1_000_003 + epoch + 1)
+        generator = generator_of(self.sample_seed, epoch + 1)
         labelled = (self.h.y.cpu() >= 0).nonzero().squeeze(1)
         order = labelled[torch.randperm(labelled.shape[0], generator=generator)]
         for nodes in order.split(self.batch_size):
@@ -159,7 +160,7 @@ class SampledNodeClassification(NodeClassification):
     @cached_property
     def evaluated(self) -> Hypergraph:
         """All nodes with one sample of neighbours."""
-        generator = torch.Generator().manual_seed(self.sample_seed * 1_000_003)
+        generator = generator_of(self.sample_seed)
         return self._sampled(torch.arange(self.h.num_nodes), generator)
 
     def _sampled(self, nodes: Tensor, generator: torch.Generator) -> SampledHypergraph:

@@ -53,18 +53,8 @@ def fit(
     With ``seconds`` no epoch begins that would end later than that, judged by the last one; called again, the
     run goes on. The last entry of ``history`` says how far it came.
     """
-    started = time.monotonic()
-    trainer = _Trainer(make, task, seeds, config or TrainConfig(), directory, device)
-    with Progress(label, trainer.config.epochs, trainer.epoch, quiet) as progress:
-        while trainer.epoch < trainer.config.epochs and not trainer.out_of_patience():
-            begun = time.monotonic()
-            shown = trainer.run_epoch()
-            progress.update(trainer.epoch, **shown)
-            now = time.monotonic()
-            if seconds is not None and 2 * now - begun - started > seconds:
-                break
-    trainer.finish()
-    return trainer.result
+    end = None if seconds is None else time.monotonic() + seconds
+    return _Trainer(make, task, seeds, config or TrainConfig(), directory, device).run(label, quiet, end)
 
 
 class _Trainer:
@@ -98,10 +88,27 @@ class _Trainer:
             {k: v.detach().clone() for k, v in runs.parameters.items()} if config.ema is not None else None
         )
         self.epoch = self.last_gain = 0
+        self.loss: list[float] = []
         self.first_loss: list[float] | None = None
         self.step = torch.zeros((), dtype=torch.int64, device=device)
         self._resume()
         self.board = Board(self.directory, self.epoch)
+
+    def run(self, label: str, quiet: bool, end: float | None = None) -> Result:
+        """All epochs that are left, or those that are over before the time ``end``."""
+        with Progress(label, self.config.epochs, self.epoch, quiet) as progress:
+            while self.epoch < self.config.epochs and not self.out_of_patience():
+                begun = time.monotonic()
+                shown = self.run_epoch()
+                now = time.monotonic()
+                out_of_time = end is not None and 2 * now - begun > end
+                if out_of_time and not self._evaluated():
+                    shown |= self._evaluate()
+                progress.update(self.epoch, **shown)
+                if out_of_time:
+                    break
+        self.finish()
+        return self.result
 
     # ------------------------------------------------------------------ one epoch
 
@@ -110,13 +117,13 @@ class _Trainer:
         losses = [self._train_step(h).clone() for h in self.task.batches(self.epoch)]
         if not losses:
             raise ValueError("the task has no training batches")
-        loss = torch.stack(losses).mean(0).tolist()
+        loss = self.loss = torch.stack(losses).mean(0).tolist()
         self._check_finite(loss)
         self._check_diverged(loss)
         self.epoch += 1
         shown = {"loss": sum(loss) / len(loss)}
         if self.epoch % self.config.evaluate_every == 0 or self.epoch == self.config.epochs:
-            shown |= self._evaluate(loss)
+            shown |= self._evaluate()
         if self.epoch % self.config.checkpoint_every == 0:
             self._save()
         return shown
@@ -182,12 +189,12 @@ class _Trainer:
         return f"last good checkpoint in {self.directory}"
 
     @torch.no_grad()
-    def _evaluate(self, loss: list[float]) -> dict[str, float]:
+    def _evaluate(self) -> dict[str, float]:
         metrics = self.task.evaluate(self._predict)
         self._check_numbers(metrics)
         if self.config.patience is not None and "valid" not in metrics:
             raise ValueError(f"patience={self.config.patience} needs validation data, the task has none")
-        row: dict[str, Any] = {"epoch": self.epoch, "loss": loss} | {
+        row: dict[str, Any] = {"epoch": self.epoch, "loss": self.loss} | {
             k: v.tolist() for k, v in metrics.items()
         }
         self.result.history.append(row)
@@ -215,10 +222,13 @@ class _Trainer:
 
     def out_of_patience(self) -> bool:
         """Asked after an evaluation; between two of them there is nothing to judge by."""
-        if self.config.patience is None or not self.result.history:
+        if self.config.patience is None:
             return False
-        evaluated = self.result.history[-1]["epoch"] == self.epoch
-        return evaluated and self.epoch - self.last_gain >= self.config.patience
+        return self._evaluated() and self.epoch - self.last_gain >= self.config.patience
+
+    def _evaluated(self) -> bool:
+        """Whether the last epoch was."""
+        return bool(self.result.history) and self.result.history[-1]["epoch"] == self.epoch
 
     # ------------------------------------------------------------------ saving and resuming
 
@@ -267,7 +277,10 @@ class _Trainer:
         own = json.loads(json.dumps(self._identity()))
         state["identity"].setdefault("model", own["model"])  # older checkpoints have none
         if state["identity"] != own:
-            raise ValueError(f"{self.directory} holds a run with other settings; choose another directory")
+            raise ValueError(
+                f"{self.directory} holds a run with other settings (what differs: "
+                f"{', '.join(_differences(state['identity'], own))}); choose another directory"
+            )
         runs = self.result.runs
         # Older checkpoints have no buffers.
         runs.load({k: tensors[f"parameters.{k}"] for k in runs.state() if f"parameters.{k}" in tensors})
@@ -298,6 +311,13 @@ class _Trainer:
         for part in (self._train_step, self._predict):
             if isinstance(part, Replayed):
                 part.close()
+
+
+def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
+    """Names of what is not the same in two identities; ``in_a_row``: one was trained on a CPU."""
+    config = {**there["config"], **here["config"]}
+    told = [name for name in config if there["config"].get(name) != here["config"].get(name)]
+    return told + [k for k in {**there, **here} if k != "config" and there.get(k) != here.get(k)]
 
 
 def _groups(runs: Runs, config: TrainConfig, gpu: torch.device | None) -> list[dict[str, Any]]:

@@ -46,6 +46,11 @@ class Runs:
         models = [_seeded(make, seed) for seed in self.seeds]
         if len(models) > 1 and any(_keeps_statistics(module) for module in models[0].modules()):
             raise ValueError(f"a model with running statistics is trained one seed at a time, got {seeds}")
+        if len(models) > 1 and any(_draws(module) for module in models[0].modules()):
+            raise ValueError(
+                f"torch.nn.Dropout draws masks of its own and is trained one seed at a time, got {seeds}; "
+                "ehnn.nn.dropout.Dropout takes its place"
+            )
         parameters, buffers = stack_module_state(models)
         differ = [k for k, v in buffers.items() if len(models) > 1 and bool((v != v[:1]).any())]
         self._drawn = {k: buffers[k].to(device) for k in differ}
@@ -164,6 +169,8 @@ class Runs:
         for name, leaf in self._alone.items():
             if leaf.grad is not None:
                 self.parameters[name].grad, leaf.grad = leaf.grad.unsqueeze(0), None
+        for parameter in self._learned().values():  # as of parameters in a row
+            parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
     def gradients(self) -> list[Tensor]:
         if self._flat is not None:
@@ -200,8 +207,10 @@ class Runs:
         import copy
 
         model = copy.deepcopy(self.model)
-        own = {k: v[run].detach() for k, v in (self.parameters | self._drawn).items()}
-        model.load_state_dict(model.state_dict() | own)
+        tensors = dict((*model.named_parameters(), *model.named_buffers()))
+        with torch.no_grad():
+            for name, value in (self.parameters | self._drawn).items():
+                tensors[name].copy_(value[run])
         for module in model.modules():
             if isinstance(module, Dropout):
                 module.seeded = False
@@ -211,6 +220,11 @@ class Runs:
 def _keeps_statistics(module: nn.Module) -> bool:
     """Whether a module keeps running statistics, as BatchNorm does."""
     return getattr(module, "track_running_stats", False) is True
+
+
+def _draws(module: nn.Module) -> bool:
+    """Whether a module is PyTorch's own dropout."""
+    return isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0
 
 
 class _Flat:

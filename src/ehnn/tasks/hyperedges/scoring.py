@@ -14,6 +14,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.kept import plain_tensors
 from ehnn.overlap import Overlap, overlap
 
+from ..draws import generator_of
 from .metrics import auroc
 from .negatives import sample_negatives
 from .sets import structure
@@ -119,7 +120,7 @@ class HyperedgePrediction:
         return Scored.of(prepare(rest), concatenate(positives, wrong), answers_of(positives, wrong))
 
     def batches(self, epoch: int) -> Iterator[Scored]:
-        generator = torch.Generator().manual_seed((self.seed * 1_000_003 + epoch) % 2**63)
+        generator = generator_of(self.seed, epoch)
         for i in torch.randperm(len(self._train), generator=generator).tolist():
             yield self._train[i]
 
