@@ -8,7 +8,12 @@ import torch
 
 import ehnn
 from ehnn.tasks.matching.affinity import Affinity, angle_cosines
-from ehnn.tasks.matching.association import associate, corner_orders, pairs_without_waiting
+from ehnn.tasks.matching.association import (
+    associate,
+    corner_orders,
+    pairs_without_waiting,
+    triangle_sides,
+)
 from ehnn.tasks.matching.candidates import candidates_of
 
 from .matching_examples import CHANNELS, WHOLE, member, random_batch
@@ -183,7 +188,7 @@ def test_identical_keypoints_give_finite_affinities_and_gradients():
 
 def test_cosines_of_a_right_angle():
     x = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    found = angle_cosines(x, torch.tensor([[0], [1], [2]]))
+    found = angle_cosines(x, triangle_sides(torch.tensor([[0], [1], [2]])))
     torch.testing.assert_close(found, torch.tensor([[0.0, 0.5**0.5, 0.5**0.5]]))
 
 

@@ -132,6 +132,11 @@ def test_layers_read_what_the_one_before_says():
     assert torch.equal(model.middle(h, association), expected)
 
 
+def test_controls_have_no_options():
+    with pytest.raises(ValueError, match=r"matcher 'features' has no options, got \['width'\]"):
+        make_matcher("features", width=8)
+
+
 def test_no_layer_is_refused():
     with pytest.raises(ValueError, match="layers must be at least 1, got 0"):
         make_matcher("ehnn-mlp", CHANNELS, WHOLE, layers=0)

@@ -6,6 +6,7 @@ import pickle
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn.utils import prune
 
 import ehnn
 from ehnn.nn import EHNNMLP, Stack, bounded_memory
@@ -200,3 +201,29 @@ def test_under_bounded_memory_hidden_layers_are_made_again_and_give_the_same(o):
         less, *got = outcome()
     assert less < 0.5 * more
     assert all(map(torch.equal, got, want))
+
+
+def test_another_epsilon_is_heard(o):
+    """The kernels have PyTorch's own; any other goes part by part, also when it is set after a call."""
+    layer, x = EHNNMLP(16, 16), torch.randn(20, 16)
+    assert at_once(layer(x, o))
+    for module in layer.modules():
+        if isinstance(module, nn.LayerNorm):
+            module.eps = 0.1
+    with use_backend("reference"):
+        want = layer(x, o)
+    torch.testing.assert_close(layer(x, o), want, rtol=1e-5, atol=1e-5)
+
+
+def test_parameters_are_read_by_name_and_as_they_lie(o):
+    x = torch.randn(20, 16)
+    pruned, turned = EHNNMLP(16, 16), EHNNMLP(16, 16)
+    for layer in (pruned, turned):
+        assert at_once(layer(x, o))
+    prune.random_unstructured(pruned.phi1.second, "bias", 0.5)
+    weight = turned.phi1.second.weight
+    weight.data = weight.data.t()
+    for layer in (pruned, turned):
+        with use_backend("reference"):
+            want = layer(x, o)
+        torch.testing.assert_close(layer(x, o), want, rtol=1e-5, atol=1e-5)

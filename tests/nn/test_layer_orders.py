@@ -129,13 +129,13 @@ def test_orders_outside_a_lookup_table():
         (lambda: EHNNMLP(4, 8, order_encoding="rotary"), r"order_encoding must be one of .*got 'rotary'"),
         (lambda: EHNNMLP(4, 8, dropout=1.5), "dropout must be in .*got 1.5"),
         (lambda: EHNNTransformer(4, 8, heads=3), "heads must divide d_out=8, got 3"),
-        (lambda: EHNNTransformer(4, 8, heads=0), "heads must divide d_out=8, got 0"),
+        (lambda: EHNNTransformer(4, 8, heads=0), "heads must be a positive integer, got 0"),
         (lambda: AllDeepSets(4, 8, aggregation="max"), r"aggregation must be one of .*got 'max'"),
         (lambda: AllSetTransformer(4, 8, heads=3), "heads must divide d_out=8, got 3"),
-        (lambda: AllSetTransformer(4, 8, heads=0), "heads must divide d_out=8, got 0"),
+        (lambda: AllSetTransformer(4, 8, heads=0), "heads must be a positive integer, got 0"),
         (lambda: Readout(4, 8, kind="max"), r"kind must be one of .*got 'max'"),
         (lambda: Readout(4, 8, kind="attention", heads=3), "heads must divide d_in=4, got 3"),
-        (lambda: Readout(4, 8, kind="attention", heads=0), "heads must divide d_in=4, got 0"),
+        (lambda: Readout(4, 8, kind="attention", heads=0), "heads must be a positive integer, got 0"),
         (lambda: Stack(4, 2, EHNNMLP, path=("nodes",)), r"at least two families, got \('nodes',\)"),
         (lambda: Stack(4, 2, EHNNMLP, path="nodes"), "at least two families, got 'nodes'"),
         (lambda: Stack(4, 2, EHNNMLP)(_features(5)), "x must have d_in=4 channels, got 5"),
@@ -157,6 +157,47 @@ def test_features_of_another_family_or_type():
         layer(h.x, h.overlap("edges", "nodes"))
     with pytest.raises(ValueError, match="over the same 6 nodes, got one over 7"):
         h.overlap("nodes", Hypergraph.from_edges([[0]], num_nodes=7))
+
+
+@pytest.mark.parametrize("layer", [EHNNMLP, EHNNTransformer])
+def test_features_of_another_dtype_are_named(layer):
+    h = _features(4, torch.float64)
+    with pytest.raises(
+        ValueError, match=r"x must be torch\.float32, as the parameters are, got torch\.float64"
+    ):
+        layer(4, 8)(h.x, h.overlap("nodes", "edges"))
+
+
+def test_a_lookup_table_is_as_large_as_its_orders():
+    """Not as the cube of the largest; orders come as any integers, and only as such."""
+    layer = EHNNLinear(1, 1, weights="lookup", source_orders=[3000], target_orders=torch.tensor([3000, 3000]))
+    held = sum(t.numel() for t in (*layer.parameters(), *layer.buffers()))
+    assert held == 3001 + 3001
+    for i in (0, 7, 3000):
+        assert torch.equal(layer.weight(3000, 3000, i), layer.weights.table[i])
+    assert (
+        EHNNLinear(1, 1, weights="lookup", source_orders=[], target_orders=[3]).weights.biases.shape[0] == 4
+    )
+    with pytest.raises(ValueError, match="source_orders must not be negative, got -2"):
+        EHNNLinear(1, 1, weights="lookup", source_orders=[-2], target_orders=[3])
+
+
+MADE = {
+    "mlp": partial(EHNNMLP, 4, 8),
+    "transformer": partial(EHNNTransformer, 4, 8),
+    "hypernetwork": partial(EHNNLinear, 4, 8),
+    "lookup": partial(EHNNLinear, 4, 8, weights="lookup", source_orders=[1], target_orders=range(6)),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_layer_made_on_no_device_takes_parameters_over(name):
+    h, layer = _features(4), MADE[name]()
+    with torch.device("meta"):
+        empty = MADE[name]()
+    empty.load_state_dict(layer.state_dict(), assign=True)
+    o = h.overlap("nodes", "edges")
+    torch.testing.assert_close(empty(h.x, o), layer(h.x, o))
 
 
 def test_stack_walks_its_path():

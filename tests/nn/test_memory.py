@@ -51,3 +51,21 @@ def test_no_gradient_needs_no_recomputation():
 def test_rows_must_be_positive():
     with pytest.raises(ValueError, match="rows must be positive, got 0"), bounded_memory(0):
         pass
+
+
+@pytest.mark.parametrize("layer", [EHNNMLP, EHNNTransformer])
+def test_chunks_without_an_order_embedding(layer):
+    h = random_hypergraph(12, 9, (1, 4), seed=1, d_edge=8)
+    model, o = layer(8, 8, order_embedding=False), h.overlap("edges", "nodes")
+    want = model(h.edge_x, o)
+    with bounded_memory(rows=2):
+        torch.testing.assert_close(model(h.edge_x, o), want)
+
+
+def test_chunks_inside_a_transform():
+    """`torch.func.grad` cannot make activations again: they are kept."""
+    h = random_hypergraph(12, 9, (1, 4), seed=1, d_node=8)
+    model, o = EHNNMLP(8, 8), h.overlap("nodes", "edges")
+    want = torch.func.grad(lambda x: model(x, o).square().sum())(h.x)
+    with bounded_memory(rows=2):
+        torch.testing.assert_close(torch.func.grad(lambda x: model(x, o).square().sum())(h.x), want)

@@ -203,6 +203,14 @@ def test_float_rounding_passes_and_integers_must_agree(h):
         assert_equivariant(nearly, h, tolerance=0.0)
 
 
+def test_large_integers_and_complex_numbers_are_compared_whole(h):
+    with pytest.raises(AssertionError, match="differ in"):
+        assert_invariant(lambda h: 2**60 + h.index[0, 0], h)
+    with pytest.raises(AssertionError, match="differ in"):
+        assert_equivariant(lambda h: 1j * torch.arange(h.num_nodes), h)
+    assert_equivariant(lambda h: h.degrees * (1 + 1j), h)
+
+
 def test_nan_fails(h):
     with pytest.raises(AssertionError, match="nan"):
         assert_equivariant(lambda h: h.x * torch.nan, h)

@@ -5,18 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ehnn.hypergraph.validate import as_count
+
 MAX_ENTRIES = 2**25
 """Bound on the entries of one dense tensor (256 MiB in float64)."""
 
 MAX_AXES = 24
 """Bound on the order of one dense tensor."""
-
-
-def as_order(value: int, name: str) -> int:
-    """``value`` as a count of axes or nodes: an int that is not negative."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{name} must be an integer that is not negative, got {value!r}")
-    return value
 
 
 def check_dense(n: int, order: int, width: int, name: str) -> None:
@@ -40,15 +35,15 @@ def read_tensor(A: Tensor, n: int | None = None, name: str = "A") -> tuple[int, 
     if A.dim() < 1 or len(set(A.shape[:-1])) > 1:
         raise ValueError(f"{name} must have shape [n]*k + [d], got {tuple(A.shape)}")
     k, d = A.dim() - 1, A.shape[-1]
-    if n is not None and k and A.shape[0] != as_order(n, "n"):
+    if n is not None and k and A.shape[0] != as_count(n, "n"):
         raise ValueError(f"{name} has {A.shape[0]} nodes, expected n={n}")
     found = A.shape[0] if k else n
-    return (-1 if found is None else as_order(found, "n")), k, d
+    return (-1 if found is None else as_count(found, "n")), k, d
 
 
 def read_layer(A: Tensor, l: int, n: int | None) -> tuple[int, int, int]:
     """(n, k, d) of the input of a layer to order ``l``."""
-    as_order(l, "l")
+    as_count(l, "l")
     n_found, k, d = read_tensor(A, n)
     if n_found < 0 and l > 0:
         raise ValueError(

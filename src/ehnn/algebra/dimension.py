@@ -12,7 +12,7 @@ from math import comb
 import torch
 from torch import Tensor
 
-from .checks import as_order
+from ehnn.hypergraph.validate import as_count
 
 MAX_UNKNOWNS = 4096
 """Bound on the entries of W; the constraints are a matrix of its square."""
@@ -69,7 +69,7 @@ def sequence_dimension(K: int, L: int, n: int) -> int:
 
 def _check(k: int, l: int, n: int) -> None:
     for name, value in (("k", k), ("l", l), ("n", n)):
-        as_order(value, name)
+        as_count(value, name)
 
 
 def _multisets(n: int, size: int) -> int:

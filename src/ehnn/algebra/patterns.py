@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from math import perm
 
 import torch
 from torch import Tensor
 
-from .checks import as_order, check_dense, powers
+from ehnn.hypergraph.validate import as_count
+
+from .checks import check_dense, powers
 
 MAX_PATTERN_SIZE = 11
 """Largest size whose set partitions are listed (Bell(11) = 678,570)."""
@@ -21,7 +22,7 @@ def stirling2(size: int, blocks: int) -> int:
     >>> stirling2(4, 2)
     7
     """
-    as_order(size, "size"), as_order(blocks, "blocks")
+    as_count(size, "size"), as_count(blocks, "blocks")
     row = [1]
     for m in range(1, size + 1):
         row = [0, *(row[b - 1] + (b * row[b] if b < m else 0) for b in range(1, m + 1))]
@@ -34,7 +35,7 @@ def bell(size: int) -> int:
     >>> [bell(m) for m in range(7)]
     [1, 1, 2, 5, 15, 52, 203]
     """
-    return sum(stirling2(size, blocks) for blocks in range(as_order(size, "size") + 1))
+    return sum(stirling2(size, blocks) for blocks in range(as_count(size, "size") + 1))
 
 
 @cache
@@ -47,7 +48,7 @@ def set_partitions(size: int) -> tuple[tuple[int, ...], ...]:
     >>> set_partitions(3)
     ((0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (0, 1, 2))
     """
-    if as_order(size, "size") > MAX_PATTERN_SIZE:
+    if as_count(size, "size") > MAX_PATTERN_SIZE:
         raise ValueError(
             f"there are {bell(size):,} set partitions of {size}; listed up to {MAX_PATTERN_SIZE}"
         )
@@ -59,7 +60,7 @@ def set_partitions(size: int) -> tuple[tuple[int, ...], ...]:
 
 def multi_indices(n: int, order: int, device: torch.device | None = None) -> Tensor:
     """``[n^order, order]`` all multi-indices of ``[n]^order``, in row-major order."""
-    check_dense(as_order(n, "n"), as_order(order, "order"), max(order, 1), "the list of multi-indices")
+    check_dense(as_count(n, "n"), as_count(order, "order"), max(order, 1), "the list of multi-indices")
     flat = torch.arange(n**order, device=device).unsqueeze(1)
     return flat // powers(n, order, device) % max(n, 1)
 
@@ -111,12 +112,7 @@ def pattern_basis(k: int, l: int, n: int, dtype: torch.dtype = torch.float64) ->
     A pattern with more than n blocks has no multi-index: its basis tensor is zero, and the others
     are a basis of all equivariant linear maps from order-k to order-l tensors.
     """
-    size = bell(as_order(k, "k") + as_order(l, "l"))
-    check_dense(as_order(n, "n"), k + l, size, "the pattern basis")
+    size = bell(as_count(k, "k") + as_count(l, "l"))
+    check_dense(as_count(n, "n"), k + l, size, "the pattern basis")
     numbers = torch.arange(size).reshape(-1, 1, 1)
     return (pattern_table(k, l, n) == numbers).to(dtype)
-
-
-def pattern_size(blocks: int, n: int) -> int:
-    """Number of multi-indices over n nodes whose pattern has ``blocks`` blocks: n (n−1) … (n−blocks+1)."""
-    return perm(n, blocks)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .checks import as_order, check_parameter
+from ehnn.hypergraph.validate import as_count
+
+from .checks import check_parameter
 from .patterns import stirling2
 from .sequence import Biases, Weights, look_up
 from .symmetric import overlap_class, symmetric_classes
@@ -67,7 +69,7 @@ def packed_from_sequence(
     Returns:
         ``[len(symmetric_classes(K, L)), d, d']`` and ``[len(symmetric_classes(0, L)), d']`` (or None).
     """
-    if as_order(K, "K") < 1 or as_order(L, "L") < 1:
+    if as_count(K, "K") < 1 or as_count(L, "L") < 1:
         raise ValueError(f"K and L must be at least 1, got {K} and {L}")
     rows = []
     for k, l, shared in map(overlap_class, symmetric_classes(K, L).types):

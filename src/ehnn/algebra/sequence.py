@@ -8,7 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .checks import as_order, check_parameter, read_tensor
+from ehnn.hypergraph.validate import as_count
+
+from .checks import check_parameter, read_tensor
 from .uniform import uniform_layer
 
 Tensors = Mapping[int, Tensor] | Sequence[Tensor]
@@ -41,7 +43,7 @@ def sequence_layer(
     """
     by_order = by_order_of(tensors, n)
     nodes = next((A.shape[0] for k, A in by_order.items() if k), n)
-    targets = [as_order(l, "an output order") for l in _output_orders(L)]
+    targets = [as_count(l, "an output order") for l in _output_orders(L)]
     return {l: _output(by_order, weights, biases, l, nodes) for l in targets}
 
 
@@ -94,4 +96,4 @@ def by_order_of(tensors: Tensors, n: int | None) -> dict[int, Tensor]:
 def _output_orders(L: int | Sequence[int]) -> Sequence[int]:
     if isinstance(L, Sequence):
         return L
-    return range(1, as_order(L, "L") + 1) if L else (0,)
+    return range(1, as_count(L, "L") + 1) if L else (0,)

@@ -8,7 +8,9 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from .checks import as_order, check_parameter
+from ehnn.hypergraph.validate import as_count
+
+from .checks import check_parameter
 from .patterns import set_partitions
 
 BlockType = tuple[tuple[int, int], ...]
@@ -40,7 +42,7 @@ def symmetric_classes(k: int, l: int) -> SymmetricClasses:
     >>> symmetric_classes(1, 1).types
     (((1, 1),), ((0, 1), (1, 0)))
     """
-    as_order(k, "k"), as_order(l, "l")
+    as_count(k, "k"), as_count(l, "l")
     types, of_pattern = _classes(k, l)
     return SymmetricClasses(types, torch.tensor(of_pattern, dtype=torch.int64))
 

@@ -240,6 +240,10 @@ class Hypergraph:
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Hypergraph:
         """This hypergraph on another device, with its cached overlaps."""
+        if isinstance(device, torch.dtype):
+            raise ValueError(
+                f"to takes a device, got {device}; features are cast by h.replace(x=h.x.to({device}))"
+            )
         if torch.empty(0, device=device).device == self.device:
             return self
         overlaps = {k: v.to(device, non_blocking) for k, v in self._overlaps.items()}

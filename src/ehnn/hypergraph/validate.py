@@ -64,7 +64,7 @@ def as_rows(values: Any, name: str, rows: int, what: str, dims: tuple[int, ...])
         return None
     try:
         tensor = values if isinstance(values, Tensor) else numpy_to_torch(np.asarray(values))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError) as error:  # RuntimeError: a list of tensors with gradients
         raise ValueError(f"{name} must be numbers, got {short(values)}") from error
     if tensor.dtype == torch.float64 and not isinstance(values, (Tensor, np.ndarray)):
         tensor = tensor.to(torch.get_default_dtype())

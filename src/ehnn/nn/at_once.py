@@ -13,15 +13,11 @@ from ehnn.ops.cpu_layer import Kind, Signature, cpu_layer, cpu_layer_of_runs, in
 from ehnn.overlap import Overlap
 
 from .memory import is_bounded
-from .norm import LayerNorm
+from .norm import EPSILON, LayerNorm
 from .phi import OrderBias, Phi
 
 if TYPE_CHECKING:
     from .mlp import EHNNMLP
-
-
-EPSILON = 1e-5
-"""In LayerNorm, as the kernel has it."""
 
 
 class AtOnce:
@@ -42,8 +38,8 @@ class AtOnce:
         self._holders, self._dictionaries = [m._modules for m in holders], [m._parameters for m in parts]
         self._held = [m for held in self._holders for m in held.values()]
         self._hooks = [hooks for m in called if m is not None for hooks in _hooks(m)]
+        self._norms = [m for m in parts if isinstance(m, LayerNorm)]
         usual = {type(m) for m in parts} <= {LayerNorm, nn.Linear}
-        usual = usual and all(m.eps == EPSILON for m in parts if isinstance(m, LayerNorm))
         self._as_built = usual and len(self._phis) == 3
         if self._as_built:
             encoding, norm = layer.phi1.encoding, layer.phi1.norm is not None
@@ -59,7 +55,9 @@ class AtOnce:
         """``layer(x, overlap)``; None where one kernel does not do."""
         if not self._as_built or any(self._hooks):  # who listens to a φ wants it to be called
             return None
-        parameters = [p for d in self._dictionaries for p in d.values()]
+        if any(m.eps != EPSILON for m in self._norms):
+            return None
+        parameters = [p for d in self._dictionaries for p in (d.get("weight"), d.get("bias"))]
         masks, many = self._masks() if layer.training else (), in_vmap()
         places: list[int] | None = []
         if not many:

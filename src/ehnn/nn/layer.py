@@ -33,6 +33,16 @@ class Layer(nn.Module):
             )
         if x.shape[1] != self.d_in:
             raise ValueError(f"x must have d_in={self.d_in} channels, got {x.shape[1]}")
+        if not x.is_floating_point():
+            raise ValueError(f"x must be floating point, got {x.dtype}")
+
+
+def check_heads(heads: int, d: int, name: str) -> int:
+    """``heads`` if they divide the ``d`` channels called ``name``."""
+    heads = as_count(heads, "heads", 1)
+    if d % heads:
+        raise ValueError(f"heads must divide {name}={d}, got {heads!r}")
+    return heads
 
 
 def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:

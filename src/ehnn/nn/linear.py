@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
+from ehnn.hypergraph.validate import as_count
 from ehnn.ops import grouped_matmul, segment_mean, segment_sum, spread
 from ehnn.overlap import Overlap
 
 from .layer import AGGREGATIONS, Layer, check_choice, members_to_targets
+from .memory import checkpointed
 from .order import OrderEncoding
 from .weights import HyperWeights, LookupWeights
 
@@ -67,7 +68,12 @@ class EHNNLinear(Layer):
                 raise ValueError("weights='lookup' needs source_orders and target_orders, the orders to hold")
             self.weights = LookupWeights(d_in, d_out, source_orders, target_orders)
         else:
-            self.weights = HyperWeights(d_in, d_out, OrderEncoding("sinusoidal", d_out), hidden or d_out)
+            self.weights = HyperWeights(
+                d_in,
+                d_out,
+                OrderEncoding("sinusoidal", d_out),
+                as_count(d_out if hidden is None else hidden, "hidden", 1),
+            )
 
     def weight(self, k: int, l: int, i: int) -> Tensor:
         """``[d_in, d_out]``: the matrix from sources of order k to targets of order l that share i nodes."""
@@ -142,4 +148,4 @@ class EHNNLinear(Layer):
 
 def _recomputed(fn: Callable[..., Tensor], again: bool, *args: Tensor) -> Tensor:
     """``fn(*args)``; with ``again`` its intermediates are made again in the backward pass, not kept."""
-    return checkpoint(fn, *args, use_reentrant=False) if again else fn(*args)
+    return checkpointed(fn, *args) if again else fn(*args)

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ehnn.ops.cpu_layer import in_vmap
+
 from .dropout import Dropout
 
 _rows: int | None = None
@@ -70,8 +72,15 @@ def by_chunks(
 
     parts = zip(x.split(_rows), index.split(_rows), rows.split(_rows), strict=True)
     if torch.is_grad_enabled():
-        return torch.cat([checkpoint(again, *part, use_reentrant=False) for part in parts])
+        return torch.cat([checkpointed(again, *part) for part in parts])
     return torch.cat([again(*part) for part in parts])
+
+
+def checkpointed(fn: Callable[..., Tensor], *args: Tensor) -> Tensor:
+    """``fn(*args)``, made again in the backward pass; kept in `torch.func.grad`, which has no such hooks."""
+    if torch._C._are_functorch_transforms_active() and not in_vmap():
+        return fn(*args)
+    return checkpoint(fn, *args, use_reentrant=False)
 
 
 _Held = list[tuple[dict[str, Any], str, Any]]

@@ -6,6 +6,9 @@ from torch import Tensor, nn
 
 from ehnn.ops import layer_norm, norm_and_skip
 
+EPSILON = 1e-5
+"""In the norm of the kernels that compute all of φ."""
+
 
 class LayerNorm(nn.LayerNorm):
     """`torch.nn.LayerNorm` of rows, by `ehnn.ops.layer_norm`."""

@@ -60,7 +60,9 @@ class OrderEncoding(nn.Module):
 
     def forward(self, orders: Tensor) -> Tensor:
         """``[distinct]`` integers → ``[distinct, dim]``."""
-        return self._encode(orders, self.rates)
+        # On another device, or with nothing in it, it is after `load_state_dict(…, assign=True)`.
+        here = self.rates.device == orders.device
+        return self._encode(orders, self.rates if here else self._fresh_rates().to(orders.device))
 
     def _encode(self, orders: Tensor, rates: Tensor) -> Tensor:
         value = orders.to(rates.dtype).unsqueeze(1)

@@ -16,9 +16,9 @@ from ehnn.overlap import Orders
 
 from .dropout import Dropout
 from .memory import by_chunks, is_bounded
-from .norm import LayerNorm
+from .norm import EPSILON, LayerNorm
 from .order import OrderEncoding
-from .products import Linear
+from .products import Linear, check_dtype
 
 Plus: TypeAlias = tuple[Tensor, Pairs | None]
 """A table and rows × rows of the table, one each (None if one row serves all): what is added to each row."""
@@ -55,13 +55,16 @@ class Phi(nn.Module):
     def forward(self, x: Tensor, orders: Orders, plus: Plus | None = None) -> Tensor:
         """``[rows, d_in] → [rows, d_out]``; ``plus`` is added to the rows."""
         same = self.first.weight.dtype == x.dtype
+        if not same:
+            check_dtype(x, self.first.weight)
         if same and self._is_fusible and cpu_fits(x, x.shape[1], self.third.out_features):
             return self._on_cpu(x, orders, plus)
         weight, reads_order = self.first.weight.split([x.shape[1], self.encoding.dim], 1)
         table, dropout = self._table(orders, reads_order), self.dropout1
 
         def some_rows(x: Tensor, index: Tensor) -> Tensor:
-            return self._rows(x, weight, lambda z: dropout((z + F.embedding(index, table)).relu_()), None)
+            shift = table if table.shape[0] == 1 else F.embedding(index, table)
+            return self._rows(x, weight, lambda z: dropout((z + shift).relu_()), None)
 
         y = by_chunks(self, some_rows, x, orders.index)
         y = self._fused(x, weight, table, orders.pairs) if y is None else y
@@ -107,9 +110,10 @@ class Phi(nn.Module):
 
     @property
     def _is_fusible(self) -> bool:
-        """Whether there is a norm, and no dropout that PyTorch draws, instead of a mask with a seed."""
+        """Whether there is a norm like the kernels', and no dropout that PyTorch draws: masks with seeds."""
         drops = self.dropout1, self.dropout2
-        return self.norm is not None and not (self.training and any(d.p and not d.seeded for d in drops))
+        usual = self.norm is not None and self.norm.eps == EPSILON
+        return usual and not (self.training and any(d.p and not d.seeded for d in drops))
 
     def _table(self, orders: Orders, weight: Tensor) -> Tensor:
         """``[distinct, d_out]``: what the first layer adds for each order (one row without encoding)."""

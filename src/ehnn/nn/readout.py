@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from ehnn.ops import segment_softmax_sum
 from ehnn.overlap import Overlap
 
-from .layer import AGGREGATIONS, Layer, check_choice, pool
+from .layer import AGGREGATIONS, Layer, check_choice, check_heads, pool
 
 READOUTS = (*AGGREGATIONS, "attention")
 
@@ -30,9 +30,7 @@ class Readout(Layer):
 
     def __init__(self, d_in: int, d_out: int, *, kind: str = "sum", heads: int = 1) -> None:
         super().__init__(d_in, d_out)
-        self.kind, self.heads = check_choice("kind", kind, READOUTS), heads
-        if not isinstance(heads, int) or heads < 1 or d_in % heads:
-            raise ValueError(f"heads must divide d_in={d_in}, got {heads!r}")
+        self.kind, self.heads = check_choice("kind", kind, READOUTS), check_heads(heads, d_in, "d_in")
         self.logit = nn.Linear(d_in, heads) if kind == "attention" else None
         self.out = nn.Linear(d_in, d_out)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
@@ -13,7 +12,7 @@ from ehnn.hypergraph import Hypergraph
 from .dropout import Dropout
 from .layer import Layer
 from .norm import LayerNorm
-from .products import Linear
+from .products import Linear, check_dtype
 
 
 class Stack(nn.Module):
@@ -93,8 +92,7 @@ class Stack(nn.Module):
         weight = self.embed.weight
         if x.shape[-1] != weight.shape[-1]:
             raise ValueError(f"x must have d_in={weight.shape[-1]} channels, got {x.shape[-1]}")
-        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
-            raise ValueError(f"x must be {weight.dtype}, as the parameters are, got {x.dtype}")
+        check_dtype(x, weight)
 
 
 def _with_shared_rows(y: Tensor, x: Tensor, source: str, target: str) -> Tensor:

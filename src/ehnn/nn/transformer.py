@@ -13,7 +13,7 @@ from ehnn.ops import join, linear, segment_softmax_sum, segment_sum
 from ehnn.overlap import Orders, Overlap
 
 from .dropout import Dropout
-from .layer import Layer, check_choice, pool, to_targets, to_targets_with_pool
+from .layer import Layer, check_choice, check_heads, pool, to_targets, to_targets_with_pool
 from .norm import LayerNorm
 from .order import OrderEncoding
 from .phi import OrderBias, Phi, act
@@ -63,9 +63,7 @@ class EHNNTransformer(Layer):
         global_dropout: float = 0.0,
     ) -> None:
         super().__init__(d_in, d_out)
-        if not isinstance(heads, int) or heads < 1 or d_out % heads:
-            raise ValueError(f"heads must divide d_out={d_out}, got {heads!r}")
-        self.heads, self.global_interaction = heads, global_interaction
+        self.heads, self.global_interaction = check_heads(heads, d_out, "d_out"), global_interaction
         self.attention = check_choice("attention", attention, ATTENTIONS)
         code = OrderEncoding(order_encoding if order_embedding else None, d_out)
         self.phi1 = Phi(d_in, d_out, code, dropout=dropout, norm=norm)
@@ -181,7 +179,10 @@ class _Query(nn.Module):
     def forward(self, sizes: Orders) -> Tensor:
         """``[1 + distinct 𝓘, width]``."""
         dtype = next(self.net.parameters()).dtype
-        return self.net(torch.cat([self.zero.to(dtype), self.encoding.of(sizes, dtype)]))
+        device, zero = sizes.values.device, self.zero
+        if zero.device != device:  # after `load_state_dict(…, assign=True)`
+            zero = self.encoding(torch.zeros(1, device=device))
+        return self.net(torch.cat([zero.to(dtype), self.encoding.of(sizes, dtype)]))
 
 
 class FeedForward(nn.Module):

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from ehnn.hypergraph.kept import plain_tensors
+from ehnn.hypergraph.validate import as_index
 
 from .order import OrderEncoding
 
@@ -19,38 +23,37 @@ class LookupWeights(nn.Module):
         source_orders, target_orders: the orders k and l that the table holds.
     """
 
-    place: Tensor
-
     def __init__(
         self, d_in: int, d_out: int, source_orders: Iterable[int], target_orders: Iterable[int]
     ) -> None:
         super().__init__()
-        self.source_orders, self.target_orders = sorted(set(source_orders)), sorted(set(target_orders))
-        self._keys = [
-            (k, l, i) for k in self.source_orders for l in self.target_orders for i in range(min(k, l) + 1)
-        ]
-        self._sizes = [1 + max((max(key) for key in self._keys), default=0)] * 3
-        self.register_buffer("place", self._fresh_place().to(torch.empty(0).device), persistent=False)
-        rows = len(self._keys)
+        self.source_orders = _distinct(source_orders, "source_orders")
+        self.target_orders = _distinct(target_orders, "target_orders")
+        counts = [[1 + min(k, l) for l in self.target_orders] for k in self.source_orders]
+        rows = sum(map(sum, counts))
         self.table = nn.Parameter(torch.empty(rows, d_in, d_out).uniform_(-1, 1) / math.sqrt(d_in))
-        self.biases = nn.Parameter(torch.zeros(self._sizes[0], d_out))
+        largest = max([0, *self.source_orders, *self.target_orders])
+        self.biases = nn.Parameter(torch.zeros(1 + largest, d_out))
+        self._places: dict[torch.device, tuple[Tensor, Tensor, Tensor]] = {}
 
-    def _fresh_place(self) -> Tensor:
-        """The row of each (k, l, 𝓘) in the table, −1 for none."""
-        place = torch.full(self._sizes, -1, dtype=torch.int64, device="cpu")
-        for row, key in enumerate(self._keys):
-            place[key] = row
-        return place
+    def _place(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+        """The orders k and l that the table holds, and ``[k, l]`` the row of (k, l, 0) in it."""
+        if device not in self._places:
+            with plain_tensors():
+                k, l = (torch.tensor(o, device=device) for o in (self.source_orders, self.target_orders))
+                counts = (1 + torch.minimum(k.unsqueeze(1), l)).flatten()
+                self._places[device] = k, l, (counts.cumsum(0) - counts).view(len(k), len(l))
+        return self._places[device]
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> LookupWeights:
-        """Memory that `nn.Module.to_empty` gave to what is not in a state dict is filled here."""
-        super()._apply(fn, recurse)
-        self.place = self._fresh_place().to(self.place.device)
-        return self
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_places": {}}
 
     def forward(self, triplets: Tensor) -> Tensor:
         """``[n, 3]`` (k, l, 𝓘) → ``[n, d_in, d_out]``."""
-        return self.table.index_select(0, self.place[triplets[:, 0], triplets[:, 1], triplets[:, 2]])
+        ks, ls, first = self._place(triplets.device)
+        k, l, i = triplets.unbind(1)
+        row = first[torch.searchsorted(ks, k.contiguous()), torch.searchsorted(ls, l.contiguous())] + i
+        return self.table.index_select(0, row)
 
     def bias(self, orders: Tensor) -> Tensor:
         """``[n]`` orders l → ``[n, d_out]``."""
@@ -65,6 +68,11 @@ class LookupWeights(nn.Module):
             unknown = sorted(set(orders) - set(known))
             if unknown:
                 raise ValueError(f"{name} order {unknown[0]} is not in the lookup table, which holds {known}")
+
+
+def _distinct(orders: Iterable[int], name: str) -> list[int]:
+    given = orders if isinstance(orders, Tensor) else list(orders)
+    return sorted(set(as_index(given, name).tolist()))
 
 
 class HyperWeights(nn.Module):

@@ -15,6 +15,8 @@ _R = TypeVar("_R")
 
 BACKENDS = ("auto", "reference", "cpu", "triton")
 _current = os.environ.get("EHNN_BACKEND", "auto")
+NO_SECOND = "{} has no second derivative; use use_backend('reference')"
+"""What kernels say that are differentiated twice."""
 
 
 @contextmanager

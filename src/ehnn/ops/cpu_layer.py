@@ -26,7 +26,7 @@ from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.kept import plain_tensors
 from ehnn.overlap import Orders, Overlap
 
-from .backend import apply
+from .backend import NO_SECOND, apply
 from .compiled import library
 from .cpu_phi import FEW, cpu_fits, leading, transformed
 from .dropout import Mask
@@ -88,6 +88,7 @@ class Signature:
         vectors, matrices = [(d,)] * norm, [(d, d), (d,)]
         phi = [*2 * vectors, (d, d + code), (d,), *2 * matrices]
         self.shapes = [*3 * phi, *([(d, code), (d,), *matrices] if bias else [])]
+        self._matrices = [i for i, shape in enumerate(self.shapes) if len(shape) == 2]
         self.norm, self.total = norm, sum(map(math.prod, self.shapes))
         self._right: tuple[Sequence[Tensor], list[int]] = (), []
         starts = list(accumulate(map(math.prod, self.shapes), initial=0))
@@ -105,7 +106,9 @@ class Signature:
         if len(given) != len(self.shapes) or any(p is None for p in given):
             return None
         at, (right, places) = [p.data_ptr() for p in given], self._right
-        if at != places or given[0].dtype is not dtype or not all(map(is_, given, right)):
+        same = at == places and given[0].dtype is dtype and all(map(is_, given, right))
+        # The ``data`` of a parameter can be turned where it lies.
+        if not same or any(given[i].stride(1) != 1 for i in self._matrices):
             for p, shape in zip(given, self.shapes, strict=True):
                 if p.shape != shape or p.dtype is not dtype or not (p.is_cpu and p.is_contiguous()):
                     return None
@@ -176,7 +179,7 @@ class _CpuLayerBackward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("cpu_layer has no second derivative; use use_backend('reference')")
+        raise RuntimeError(NO_SECOND.format("cpu_layer"))
 
 
 def _gradients(

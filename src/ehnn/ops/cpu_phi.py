@@ -24,7 +24,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Pairs
 
-from .backend import apply, backend_of
+from .backend import NO_SECOND, apply, backend_of
 from .compiled import library
 from .dropout import Mask, check_rows
 from .phi_calls import ROWS_PER_THREAD, Shared, backward, forward
@@ -155,7 +155,7 @@ class _CpuPhiBackward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("cpu_phi has no second derivative; use use_backend('reference')")
+        raise RuntimeError(NO_SECOND.format("cpu_phi"))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[tuple[Tensor, ...], Any]:

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from .backend import apply, backend_of, opaque
+from .backend import NO_SECOND, apply, backend_of, opaque
 from .dropout import along_runs
 
 WIDEST = 1024
@@ -69,7 +69,7 @@ class _LayerNormBackward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("layer_norm has no second derivative on a GPU; use use_backend('reference')")
+        raise RuntimeError(NO_SECOND.format("layer_norm"))
 
 
 @opaque("ehnn::layer_norm")

@@ -34,7 +34,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Pairs
 
-from .backend import apply, backend_of, opaque, tf32
+from .backend import NO_SECOND, apply, backend_of, opaque, tf32
 from .dropout import Mask, along_runs, check_rows, fused_mask
 from .segment_sum import structure
 from .shifted_relu import by_order, shifted_relu
@@ -150,7 +150,7 @@ class _SmallPhiBackward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("small_phi has no second derivative; use reference_phi")
+        raise RuntimeError(NO_SECOND.format("small_phi"))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[tuple[Tensor, ...], Any]:

@@ -23,7 +23,7 @@ from torch import Tensor
 from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.pairs import repeat
 
-from .backend import apply, backend_of, opaque
+from .backend import NO_SECOND, apply, backend_of, opaque
 from .segment_sum import cpu_sum, run_sum, structure
 
 _SAFE_RANGE = {torch.float16: 4.0}
@@ -103,7 +103,7 @@ class _SoftmaxSumBackward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("segment_softmax_sum has no second derivative; use reference_softmax_sum")
+        raise RuntimeError(NO_SECOND.format("segment_softmax_sum"))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Tensor) -> tuple[tuple[Tensor, Tensor], Any]:

@@ -19,7 +19,7 @@ from torch.nn.functional import leaky_relu
 
 from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.pairs import repeat
-from ehnn.ops.backend import opaque
+from ehnn.ops.backend import NO_SECOND, backend_of, opaque
 from ehnn.ops.segment_sum import cpu_sum
 
 _BUDGET = 2**25
@@ -36,6 +36,8 @@ def additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: Pairs) 
     """
     if len(pairs) == 0 or x.numel() == 0:
         return x.new_zeros(pairs.num_rows, *x.shape[1:]) + sum(t[:0].sum() for t in (x, source, target))
+    if backend_of(x) == "reference":
+        return reference_additive_attention(x, source, target, pairs)
     return _Attention.apply(x, source, target, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index)[0]
 
 
@@ -98,7 +100,7 @@ class _AttentionBackward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("additive_attention has no second derivative; use reference_additive_attention")
+        raise RuntimeError(NO_SECOND.format("additive_attention"))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[tuple[Tensor, ...], Any]:
@@ -166,7 +168,7 @@ def _backward(
         alpha = leaky_relu(logits, _SLOPE).sub_(_rows(lse, t_index, part)).exp_()
         dx[:, part] = _weighted_sums(grad[:, part], alpha, t_ptr, t_index)
         through = _inner_products(grad[:, part], x[:, part], t_index, cols).sub_(_rows(inner, t_index, part))
-        change = through.mul_(alpha).mul_(torch.where(positive, 1.0, _SLOPE))
+        change = through.mul_(alpha).mul_(torch.where(positive, logits.new_ones(()), _SLOPE))
         ds[:, part] = torch.zeros_like(ds[:, part]).index_add_(0, cols, change)
         dt[:, part] = torch.zeros_like(dt[:, part]).index_add_(0, t_index, change)
     return dx, ds, dt

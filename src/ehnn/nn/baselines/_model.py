@@ -12,6 +12,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.validate import as_count
 
 from ..dropout import Dropout
+from ..products import check_dtype
 
 
 class NodeModel(nn.Module):
@@ -50,8 +51,7 @@ class NodeModel(nn.Module):
             raise ValueError(
                 f"x must be [num_nodes, d_in] = [{h.num_nodes}, {self.d_in}], got {list(x.shape)}"
             )
-        if not x.is_floating_point():
-            raise ValueError(f"x must be floating point, got {x.dtype}")
+        check_dtype(x, next(self.parameters()))
         return x
 
 

@@ -11,7 +11,7 @@ from ehnn.ops import segment_mean, segment_softmax_sum, segment_sum
 from ehnn.overlap import Overlap
 
 from ..dropout import Dropout
-from ..layer import AGGREGATIONS, Layer, check_choice
+from ..layer import AGGREGATIONS, Layer, check_choice, check_heads
 from ..norm import LayerNorm
 
 
@@ -61,16 +61,14 @@ class AllSetTransformer(Layer):
         \alpha^h_{ij} = \mathrm{softmax}_i\, Q_h \cdot \mathcal K(x_i)_h / \sqrt{d_H}
 
     with LayerNorm as in its authors' version: ``a = LayerNorm(Q + attention)``, ``y = LayerNorm(a +
-    MLP(a))``. Softmax normalises, so the layer cannot count its sources.
+    ReLU(MLP(a)))``. Softmax normalises, so the layer cannot count its sources.
 
     Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
     """
 
     def __init__(self, d_in: int, d_out: int, *, heads: int = 4, dropout: float = 0.0) -> None:
         super().__init__(d_in, d_out)
-        if not isinstance(heads, int) or heads < 1 or d_out % heads:
-            raise ValueError(f"heads must divide d_out={d_out}, got {heads!r}")
-        self.heads = heads
+        self.heads = heads = check_heads(heads, d_out, "d_out")
         self.query = nn.Parameter(torch.empty(heads, d_out // heads))
         nn.init.xavier_uniform_(self.query)
         self.key, self.value = nn.Linear(d_in, d_out), nn.Linear(d_in, d_out)

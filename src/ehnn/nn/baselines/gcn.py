@@ -28,10 +28,12 @@ class CliqueGCNConv(Propagation):
     """
 
     def propagate(self, x: Tensor, h: Hypergraph) -> Tensor:
+        dtype = x.dtype  # two large numbers are subtracted: half precision would leave nothing of the rest
+        x = x.float() if dtype in (torch.float16, torch.bfloat16) else x
         root = derived(h.incidence, _inverse_root_degrees, x.dtype)
         x = scale(root, x)
         shared = segment_sum(segment_sum(x, members_of(h)), stars_of(h))
-        return scale(root, shared + scale(1 - degrees_of(h, x), x))
+        return scale(root, shared + scale(1 - degrees_of(h, x), x)).to(dtype)
 
 
 def _inverse_root_degrees(incidence: Pairs, dtype: torch.dtype) -> Tensor:

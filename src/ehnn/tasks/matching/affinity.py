@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ehnn.hypergraph.kept import plain_tensors
 from ehnn.ops import segment_sum
 
-from .association import Association, corner_orders, triangle_sides
+from .association import Association, corner_orders
 from .candidates import Candidates
 from .pair_batch import PairBatch
 from .spline import IMAGE
@@ -78,7 +78,7 @@ def angle_affinity(x_a: Tensor, x_b: Tensor, batch: PairBatch, association: Asso
     """``[6 · triangle pairs]``: affinities of the triangles laid on each other."""
     if association.triangles_a.shape[0] == 0:
         return x_a.new_zeros(0)
-    a, b = _cosines(torch.cat([x_a, x_b]), association.sides).split(
+    a, b = angle_cosines(torch.cat([x_a, x_b]), association.sides).split(
         [batch.a.triangles.shape[1], batch.b.triangles.shape[1]]
     )
     b = b.index_select(1, corner_orders(x_a.device).flatten()).reshape(-1, 6, 3)
@@ -86,13 +86,11 @@ def angle_affinity(x_a: Tensor, x_b: Tensor, batch: PairBatch, association: Asso
     return torch.exp(-gap.square().sum(2)).flatten()
 
 
-def angle_cosines(x: Tensor, triangles: Tensor) -> Tensor:
-    """``[n, d], [3, t] → [t, 3]``: the cosine of the angle at each corner; 0 where a side has no length."""
-    return _cosines(x, triangle_sides(triangles))
+def angle_cosines(x: Tensor, sides: Tensor) -> Tensor:
+    """``[n, d], [2, 3t] → [t, 3]``: the cosine of the angle at each corner; 0 where a side has no length.
 
-
-def _cosines(x: Tensor, sides: Tensor) -> Tensor:
-    """``[n, d], [2, 3t] → [t, 3]``: the same from `triangle_sides`, as products of all sides with all."""
+    ``sides`` are `triangle_sides`; products of all of a triangle with all.
+    """
     start, end = sides.unbind(0)
     unit = F.normalize(x.index_select(0, end) - x.index_select(0, start), dim=1, eps=1e-6)
     unit = unit.reshape(-1, 3, x.shape[1])

@@ -90,12 +90,8 @@ class Candidates:
         empty = values.new_full((self.num_pairs * self.width**2,), fill)
         return empty.scatter(0, self.grid, values).reshape(self.num_pairs, self.width, self.width)
 
-    def images(self, x: Tensor, counts: Tensor, owner: Tensor) -> Tensor:
-        """``[n, d] → [pairs, width, d]``: rows of one side, image after image, padded with zeros."""
-        return self._padded(x, _rows(counts, owner, self.width))
-
     def tables(self, x_a: Tensor, x_b: Tensor) -> tuple[Tensor, Tensor]:
-        """`images` of both sides."""
+        """``[n, d] → [pairs, width, d]`` of both sides: rows image after image, padded with zeros."""
         return self._padded(x_a, self.rows_a), self._padded(x_b, self.rows_b)
 
     def _padded(self, x: Tensor, place: Tensor) -> Tensor:

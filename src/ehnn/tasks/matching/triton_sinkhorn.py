@@ -20,7 +20,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from ehnn.ops.backend import opaque
+from ehnn.ops.backend import NO_SECOND, opaque
 
 
 @triton.jit
@@ -148,7 +148,7 @@ class _TritonSinkhornBackward(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("sinkhorn has no second derivative on a GPU; use use_backend('reference')")
+        raise RuntimeError(NO_SECOND.format("sinkhorn"))
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Tensor) -> tuple[Tensor, int]:

@@ -3,11 +3,10 @@
 from .controls import Control
 from .embedding import EmbeddingMatcher
 from .matcher import Matcher, Middle
-from .named import CONTROLS, JOINT, LOSSES, MATCHERS, make_matcher
+from .named import CONTROLS, LOSSES, MATCHERS, make_matcher
 
 __all__ = [
     "CONTROLS",
-    "JOINT",
     "LOSSES",
     "MATCHERS",
     "Control",

@@ -67,20 +67,13 @@ class EmbeddingMatcher(nn.Module):
         left, right = _images(x, batch, candidates)
         dense = candidates.dense(p)
         parts = []
-        for rows, side in ((dense @ right, batch.a), (dense.mT @ left, batch.b)):
-            owner = side.owner
-            first = (side.counts.cumsum(0) - side.counts)[owner]
-            number = torch.arange(owner.shape[0], device=x.device) - first
-            parts.append(rows.flatten(0, 1).index_select(0, owner * candidates.width + number))
+        for rows, place in ((dense @ right, candidates.rows_a), (dense.mT @ left, candidates.rows_b)):
+            parts.append(rows.flatten(0, 1).index_select(0, place))
         return torch.cat(parts)
 
 
 def _images(x: Tensor, batch: PairBatch, candidates: Candidates) -> tuple[Tensor, Tensor]:
-    a, b = x.split([batch.a.points.shape[0], batch.b.points.shape[0]])
-    return (
-        candidates.images(a, batch.a.counts, batch.a.owner),
-        candidates.images(b, batch.b.counts, batch.b.owner),
-    )
+    return candidates.tables(*x.split([batch.a.points.shape[0], batch.b.points.shape[0]]))
 
 
 def directed_edges(batch: PairBatch) -> tuple[Tensor, Tensor, Tensor]:

@@ -18,8 +18,8 @@ class MessagePassing(nn.Module):
     In every layer a candidate receives the embeddings of the candidates that share a hyperedge with it,
     weighted by its affinity, from 2-edges and from 3-edges apart:
 
-    .. math:: x_i' = \sum_k \lambda_k \frac{1}{\sum_{e \ni i} |h_e|} \sum_{e \ni i,\, |e| = k} h_e
-        \sum_{j \in e \setminus i} f_k(x_j) + g(x_i)
+    .. math:: x_i' = \sum_k \lambda_k \frac{1}{\sum_{e \ni i,\, |e| = k} |h_e|}
+        \sum_{e \ni i,\, |e| = k} h_e \sum_{j \in e \setminus i} f_k(x_j) + g(x_i)
 
     with networks f and g of two linear layers with ReLU, and a Sinkhorn channel after each layer. The
     first embedding is the node affinity. λ are learned.
@@ -41,7 +41,7 @@ class MessagePassing(nn.Module):
     def forward(self, h: Hypergraph, association: Association) -> Tensor:
         edges, x = h.features("edges"), h.features("nodes")
         weights = torch.cat([edges * (h.orders == k).unsqueeze(1) for k in self.orders], 1)
-        to_nodes = h.incidence.transpose()
+        to_nodes = association.to_nodes
         totals = segment_sum(torch.cat([weights, weights.abs()], 1), to_nodes)
         for layer, channel in zip(self.layers, self.channels, strict=True):
             x = channel(layer(x, weights, totals, h.incidence, to_nodes), association.candidates)

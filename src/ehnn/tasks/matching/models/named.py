@@ -84,9 +84,6 @@ CONTROLS = ("features", "coordinates")
 LOSSES = {"cie-h": hungarian_attention_loss, "bbgm": hamming_loss, "gann-mgm": sum_of_terms}
 """Matchers that are trained with another loss than `permutation_loss`."""
 
-JOINT = ("nmgm", "gann-mgm")
-"""Matchers that match the images of neighbouring pairs of one category together."""
-
 
 def make_matcher(
     name: str,
@@ -110,6 +107,8 @@ def make_matcher(
     (2, 3)
     """
     if name in CONTROLS:
+        if options:
+            raise ValueError(f"matcher {name!r} has no options, got {sorted(options)}")
         return Control(name)
     if name not in MATCHERS:
         raise ValueError(f"matcher must be one of {(*MATCHERS, *CONTROLS)}, got {name!r}")

@@ -33,7 +33,7 @@ class Spectral(nn.Module):
 
     def forward(self, h: Hypergraph, association: Association) -> Tensor:
         nodes, edges = h.features("nodes") + 0.5, h.features("edges") + 0.25
-        to_nodes = h.incidence.transpose()
+        to_nodes = association.to_nodes
         degree = segment_sum(edges, to_nodes)
         v = torch.ones_like(nodes)
         for _ in range(self.iterations):
