@@ -61,6 +61,11 @@ def test_rooms_are_reached_as_attributes() -> None:
         ehnn.nosuchroom  # noqa: B018
 
 
+def test_names_are_found_by_completion() -> None:
+    assert {"Hypergraph", "NodeClassifier", "HyperedgePredictor", "nn", "io"} <= set(dir(ehnn))
+    assert all(hasattr(ehnn, name) for name in dir(ehnn))
+
+
 def test_version_is_said_once(project: dict[str, Any]) -> None:
     assert project["version"] == ehnn.__version__
     assert f"\nversion: {ehnn.__version__}\n" in (ROOT / "CITATION.cff").read_text()

@@ -4,10 +4,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .estimators import (
+        HyperedgePredictor,
+        HypergraphClassifier,
+        HypergraphRegressor,
+        NodeClassifier,
+        NodeRegressor,
+    )
     from .hypergraph import Hypergraph, batch
 
 __version__ = "0.1.0"
-__all__ = ["Hypergraph", "batch"]
+__all__ = [
+    "HyperedgePredictor", "Hypergraph", "HypergraphClassifier", "HypergraphRegressor", "NodeClassifier",
+    "NodeRegressor", "batch",
+]  # fmt: skip
 
 _ROOMS = {
     "algebra",
@@ -43,3 +53,7 @@ def __getattr__(name: str) -> Any:
     if name in _ROOMS:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_ROOMS, "__version__"})

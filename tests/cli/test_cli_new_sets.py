@@ -99,7 +99,8 @@ def test_known_sets_are_found_and_new_ones_added_a_few_at_a_time() -> None:
     x[0] = known.x[1]  # type: ignore[index]
     new = new.replace(x=x)
     # b was in x and y and still is; c and a are in others now.
-    parts = list(beside(known, new))
+    every = np.ones(4, dtype=bool)
+    parts = list(beside(known, new, every))
     assert [rows.tolist() for *_, rows in parts] == [[0], [1], [2], [3]]
     assert parts[0][0] is known
     assert parts[0][1].tolist() == [1]
@@ -109,10 +110,15 @@ def test_known_sets_are_found_and_new_ones_added_a_few_at_a_time() -> None:
         assert int(h.degrees[3]) == int(new.degrees[rows[0]])
         assert [[v for v in edge if v != 3] for edge in h.edges()[:3]] == known.edges()
         assert torch.equal(h.x[3], torch.ones(3))  # type: ignore[index]
-    assert len(list(beside(known, new.replace(x=torch.ones(4, 3))))) == 4  # other features, another set
-    assert next(iter(beside(known, new.replace(x=torch.ones(4, 3)))))[0] is not known
-    assert mostly_of(known, new)
-    assert not mostly_of(known, new.replace(edge_names=("p", "q", "r")))
+    assert (
+        len(list(beside(known, new.replace(x=torch.ones(4, 3)), every))) == 4
+    )  # other features, another set
+    assert next(iter(beside(known, new.replace(x=torch.ones(4, 3)), every)))[0] is not known
+    some = list(beside(known, new, np.array([False, True, False, True])))
+    assert [rows.tolist() for *_, rows in some] == [[1], [3]]
+    assert mostly_of(known, new).tolist() == [True, True, True, True]
+    assert mostly_of(known, new.replace(edge_names=("x", "q", "r"))).tolist() == [True, True, True, False]
+    assert not mostly_of(known, new.replace(edge_names=("p", "q", "r"))).any()
 
 
 def test_fresh_forgets_all_of_the_old_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

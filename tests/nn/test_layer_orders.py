@@ -138,6 +138,16 @@ def test_orders_outside_a_lookup_table():
         (lambda: Readout(4, 8, kind="attention", heads=0), "heads must be a positive integer, got 0"),
         (lambda: Stack(4, 2, EHNNMLP, path=("nodes",)), r"at least two families, got \('nodes',\)"),
         (lambda: Stack(4, 2, EHNNMLP, path="nodes"), "at least two families, got 'nodes'"),
+        (lambda: Stack(4, 2, EHNNMLP, path=("node", "edges")), r"families \('nodes', .*got 'node'"),
+        (lambda: Stack(4, 2, EHNNMLP(8, 8)), "layer must make layers, such as EHNNMLP, got one"),
+        (
+            lambda: EHNNMLP(4, 8)(_features(4).x, _features(4)),
+            r"h\.overlap\(source, target\), got Hypergraph",
+        ),
+        (
+            lambda: EHNNMLP(4, 8)(_features(4).x.numpy(), _features(4).overlap()),
+            "x must be a tensor, got ndarray",
+        ),
         (lambda: Stack(4, 2, EHNNMLP)(_features(5)), "x must have d_in=4 channels, got 5"),
         (
             lambda: Stack(4, 2, EHNNMLP)(_features(4, torch.float64)),

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.validate import short
-from ehnn.io._csv_table import MISSING, Table, numbers
+from ehnn.io._csv_table import Table, is_missing, numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
 from ehnn.io._support import suggest
 
@@ -35,7 +35,7 @@ def values_of(columns: Columns, name: str, count: int, hint: str = "") -> tuple[
     table, owner = columns.table, columns.owner
     cells = table.column(name)
     codes, distinct = factorize(cells)
-    there = np.array([value not in MISSING for value in distinct], bool)[codes] & (owner >= 0)
+    there = np.array([not is_missing(str(value)) for value in distinct], bool)[codes] & (owner >= 0)
     rows = np.flatnonzero(there)
     first = np.full(count, -1)
     first[owner[rows][::-1]] = rows[::-1]
@@ -162,7 +162,8 @@ def new_texts(feature: Feature, columns: Columns) -> str | None:
     """A remark where a column of classes has some that were not there in training."""
     if isinstance(feature, Number):
         return None
-    new = set(columns.table.column(feature.column)) - set(feature.values) - MISSING
+    new = set(columns.table.column(feature.column)) - set(feature.values)
+    new = {value for value in new if not is_missing(value)}
     if not new:
         return None
     what = f"{columns.table.path}: column {feature.column!r}"

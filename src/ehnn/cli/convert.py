@@ -123,6 +123,7 @@ def _lost(h: Hypergraph) -> list[str]:
     found = {
         "names of sets": h.edge_names is not None,
         "nodes that are in no set": bool((h.degrees == 0).any()),
+        "empty sets": bool((h.orders == 0).any()),
         "features": h.x is not None or h.edge_x is not None,
         "labels": h.y is not None,
         "weights": h.edge_weight is not None or h.incidence_weight is not None,

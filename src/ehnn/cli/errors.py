@@ -11,6 +11,11 @@ from typing import NoReturn
 import typer
 
 USAGE, FAILED, INTERRUPTED = 2, 1, 130
+_WRONG_KIND = {
+    IsADirectoryError: "a file is expected here, and this is a folder",
+    NotADirectoryError: "a part of this path is a file, where a folder is expected",
+    PermissionError: "there is no permission to read or write it",
+}
 
 
 def fail(message: str, code: int = USAGE) -> NoReturn:
@@ -50,6 +55,8 @@ def readable_errors(resume: str | None = None) -> Iterator[None]:
         fail(str(error), FAILED)
     except FileNotFoundError as error:
         fail(f"there is no file {error.filename}{_near(str(error.filename))}", FAILED)
+    except (IsADirectoryError, NotADirectoryError, PermissionError) as error:
+        fail(f"{error.filename}: {_WRONG_KIND[type(error)]}", FAILED)
     except (ValueError, OSError) as error:
         fail(str(error), FAILED if isinstance(error, OSError) else USAGE)
 

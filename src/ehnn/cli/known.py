@@ -15,8 +15,10 @@ SHARE, PASSES = 100, 1000
 """New nodes are added a few at a time, one for so many that are known, but in no more than so many parts."""
 
 
-def beside(known: Hypergraph, new: Hypergraph) -> Iterator[tuple[Hypergraph, Tensor, Tensor]]:
-    """The nodes of ``new`` among those of ``known``, a few at a time; hyperedges of one name are one.
+def beside(
+    known: Hypergraph, new: Hypergraph, chosen: np.ndarray
+) -> Iterator[tuple[Hypergraph, Tensor, Tensor]]:
+    """``chosen`` nodes of ``new`` among those of ``known``, a few at a time; hyperedges of one name are one.
 
     How often a member occurs, and so what a model sees of it, is nearly what it was in training, however many
     or few sets are asked about. A node of ``new`` with the name, the hyperedges and the features of one of
@@ -24,16 +26,16 @@ def beside(known: Hypergraph, new: Hypergraph) -> Iterator[tuple[Hypergraph, Ten
 
     Yields:
         a hypergraph with features, ``[n]`` nodes of it, and ``[n]`` the nodes of ``new`` that they are; each
-        of these comes once.
+        chosen one comes once.
     """
     edges, names = factorize(_names(new.edge_names), _names(known.edge_names))
     nodes, _ = factorize(_names(new.node_names), _names(known.node_names))
     node, edge = new.index[0].numpy(), edges[new.index[1].numpy()]
-    same = _same(known, new, nodes, node, edge, len(names))
+    same = chosen & _same(known, new, nodes, node, edge, len(names))
     if same.any():
         old = np.flatnonzero(same)
         yield known, torch.from_numpy(nodes[old]), torch.from_numpy(old)
-    others = np.flatnonzero(~same)
+    others = np.flatnonzero(chosen & ~same)
     size = max(known.num_nodes // SHARE, -(-len(others) // PASSES), 1)
     for start in range(0, len(others), size):
         chunk = others[start : start + size]
@@ -51,11 +53,12 @@ def beside(known: Hypergraph, new: Hypergraph) -> Iterator[tuple[Hypergraph, Ten
         yield joined, torch.from_numpy(place[chunk]), rows
 
 
-def mostly_of(known: Hypergraph, new: Hypergraph) -> bool:
-    """Whether at least half of the incidences of ``new`` are of hyperedges that are known by name."""
+def mostly_of(known: Hypergraph, new: Hypergraph) -> np.ndarray:
+    """``[new.num_nodes]``: whether at least half of the hyperedges of a node are known by name."""
     edges, _ = factorize(_names(new.edge_names), _names(known.edge_names))
-    there = edges[new.index[1].numpy()] < known.num_edges
-    return bool(len(there)) and bool(there.mean() >= 0.5)
+    node, edge = new.index.numpy()
+    there = np.bincount(node[edges[edge] < known.num_edges], minlength=new.num_nodes)
+    return 2 * there >= new.degrees.numpy()
 
 
 def _names(names: Sequence[object] | None) -> list[str]:

@@ -16,7 +16,7 @@ from ehnn.hypergraph.validate import short
 from ehnn.io.atomic import atomic_write
 
 from .candidates import score_candidates
-from .columns import MISSING
+from .columns import is_missing
 from .errors import readable_errors
 from .layouts import Layout
 from .recipe import Files, Recipe, digest_of
@@ -156,7 +156,7 @@ def _new_classes(recipe: Recipe, sheet: Sheet, estimator: Any) -> list[str]:
         return []
     cells = columns.table.column(recipe.label)
     known = {str(c) for c in estimator.classes_.tolist()}
-    new = set(cells) - known - MISSING
+    new = {cell for cell in set(cells) - known if not is_missing(cell)}
     if not new:
         return []
     row = next(row for row, cell in enumerate(cells) if cell in new)

@@ -113,13 +113,23 @@ class Recipe:
         return [told] if unknown else []
 
     def judged(self, graph: Hypergraph, by: Callable[[Hypergraph], np.ndarray]) -> np.ndarray:
-        """``[num_nodes, …]``: what ``by`` says of the nodes of ``graph``; new sets are judged among those of
-        training, if they have at least half of their members from there."""
-        if self.known is None or not mostly_of(self.known, graph):
+        """``[num_nodes, …]``: what ``by`` says of the nodes of ``graph``. A set is judged among those of
+        training if it has at least half of its members from there, and else among those of its file."""
+        if self.known is None:
             return by(graph)
-        parts = [(by(h)[at.numpy()], rows.numpy()) for h, at, rows in beside(self.known, graph)]
+        among = mostly_of(self.known, graph)
+        if not among.any():
+            return by(graph)
+        parts = [(by(h)[at.numpy()], rows.numpy()) for h, at, rows in beside(self.known, graph, among)]
+        if not among.all():
+            parts.append((by(graph)[~among], np.flatnonzero(~among)))
         found, rows = (np.concatenate(part) for part in zip(*parts, strict=True))
         return found[np.argsort(rows)]
+
+    def without_places(self, sheet: Sheet) -> Recipe:
+        """The same with the columns as the only features."""
+        bare = replace(self, places=Places.none())
+        return replace(bare, known=None if self.known is None else bare.graph(sheet)[0])
 
     # ------------------------------------------------------------------ on disk
 

@@ -18,6 +18,8 @@ _OURS = (RECORD, REQUEST, PREDICTED, NAME, VECTORS, "model.json", "metrics.jsonl
 
 
 SECOND = "residual"
+ALONE = "columns-alone"
+"""Where models of further choices are trained."""
 _WORTH = (RECORD, "model.json", "metrics.jsonl", "checkpoint.safetensors")
 
 
@@ -42,9 +44,12 @@ def holds(folder: Path, request: Mapping[str, Any], fresh: bool) -> bool:
         )
     if fresh or there.isdisjoint(_WORTH):
         return False
-    if _request(folder) != json.loads(json.dumps(request)):
+    before, now = _request(folder), json.loads(json.dumps(request))
+    if before != now:
+        differ = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        told = ", ".join("the files" if name == "digest" else name for name in differ)
         raise ValueError(
-            f"--out {folder} holds a run with other data or options; choose another, or give --fresh"
+            f"--out {folder} holds a run with other data or options ({told}); choose another, or give --fresh"
         )
     return True
 
@@ -53,8 +58,9 @@ def claim(folder: Path, request: Mapping[str, Any]) -> None:
     """Make ``folder`` the place of this run, in place of what another left there."""
     for path in [*(folder / name for name in _OURS), *folder.glob("weights-*.safetensors")]:
         path.unlink(missing_ok=True)
-    if (folder / SECOND).is_dir():  # where `fit` trains with residual connections, if it does
-        shutil.rmtree(folder / SECOND)
+    for name in (SECOND, ALONE):
+        if (folder / name).is_dir():
+            shutil.rmtree(folder / name)
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / REQUEST, request)
 

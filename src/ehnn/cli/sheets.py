@@ -19,7 +19,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.validate import short
 from ehnn.io import from_named_edges, read_edge_lines, read_hif
 from ehnn.io._csv_sides import Side
-from ehnn.io._csv_table import MISSING, Table
+from ehnn.io._csv_table import NO_NAME, Table
 from ehnn.io._names import factorize
 from ehnn.io._support import read_text
 
@@ -100,7 +100,7 @@ def _sets(path: Path, layout: Layout, table: Table) -> Sheet:
         layout = replace(layout, separator=separator)
     else:
         rows = zip(*columns, strict=True)
-        lists = [["" if name in MISSING else name for name in row] for row in rows]
+        lists = [["" if name in NO_NAME else name for name in row] for row in rows]
     names = _set_names(table, layout.edge)
     h = _from_lists(lists).replace(edge_names=names)
     return Sheet(path, layout, h, None, Columns(table, np.arange(table.size), "set", names), table.place)
@@ -152,7 +152,7 @@ def separator_of(texts: Sequence[str]) -> str | None:
 
 def _literal(cell: str, row: int, table: Table) -> list[str]:
     """The names in ``["a", "b"]`` as JSON and Python write it; None and null are blanks."""
-    if cell in MISSING:
+    if cell in NO_NAME:
         return []
     try:
         names = [_name(name) for name in _parsed(cell)]

@@ -12,22 +12,25 @@ import torch
 import typer
 from torch import Tensor
 
+from ehnn.datasets.splits import PARTS
 from ehnn.estimators import NodeClassifier, NodeRegressor
 from ehnn.estimators.supervised import hold_out
 from ehnn.estimators.targets import Classes, Numbers
+from ehnn.hypergraph.validate import short
 from ehnn.io.atomic import atomic_write
 from ehnn.report import accuracy_by_order, attention_by_order, data_record, hypergraph_record, score_record
 
 from .columns import many_classes
 from .labels import read_labels
 from .recipe import Recipe
-from .run_folder import PREDICTED
+from .run_folder import ALONE, PREDICTED
 from .sheets import Sheet
 
 if TYPE_CHECKING:
     from .train_table import Request
 
-PARTS = ("train", "valid", "test")
+MOST_TOLD = 8
+"""Classes that are named."""
 
 
 class LabelRun:
@@ -55,7 +58,7 @@ class LabelRun:
 
     def fit(self, folder: Path) -> dict[str, Any]:
         """Train, save, score; returns the record."""
-        estimator = self._fitted(folder)
+        estimator = self._chosen(folder)
         estimator.save(folder)
         train, valid = self._parts(estimator)
         predicted = estimator.predict(self.graph)
@@ -72,6 +75,27 @@ class LabelRun:
             "attention": attention_by_order(estimator, self.graph) if transformer else None,
             **scores, "summary": split | scores["summary"],
         }  # fmt: skip
+
+    def _chosen(self, folder: Path) -> Any:
+        """The estimator; with columns of the user and places, the better of both and of the columns alone.
+
+        Sixty-four numbers of a node's company can drown the one column that is the answer.
+        """
+        estimator, recipe = self._fitted(folder), self.recipe
+        if not (recipe.features and recipe.places.names and "valid" in estimator.history_[-1]):
+            return estimator
+        self.recipe = recipe.without_places(self.sheet)
+        both, (self.graph, _) = self.graph, self.recipe.graph(self.sheet)
+        alone = self._fitted(folder / ALONE)
+        figures = [e.history_[e.best_epoch_ - 1]["valid"] for e in (estimator, alone)]
+        if figures[1] < figures[0]:
+            self.recipe, self.graph = recipe, both
+            return estimator
+        typer.echo(
+            "Note: in validation the columns alone are as good or better: places are not used", err=True
+        )
+        self.recipe.save(folder)
+        return alone
 
     def _fitted(self, folder: Path) -> Any:
         kind = NodeRegressor if self.request.regression else NodeClassifier
@@ -126,7 +150,11 @@ def _classes(
     scores = score_record(true, [number[v] for v in predicted.tolist()], labels, among=test)
     common = int(np.bincount(true[train]).argmax())
     scores["majority"] = float((true[test] == common).mean())
+    counts = np.bincount(true[true >= 0], minlength=len(labels)).tolist()
+    told = [f"{short(name)} ({count})" for name, count in zip(labels, counts, strict=True)]
     lines = {
+        "classes": ", ".join(told[:MOST_TOLD])
+        + (f" and {len(told) - MOST_TOLD} more" if told[MOST_TOLD:] else ""),
         "test accuracy": f"{100 * scores['accuracy']:.2f} % of {int(test.sum())}",
         "always the commonest class": f"{100 * scores['majority']:.2f} %  ({labels[common]!r})",
     }

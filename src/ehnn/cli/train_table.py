@@ -94,7 +94,7 @@ def train_table(request: Request, out: Path | None, fresh: bool) -> Path:
     going_on = holds(folder, identity, fresh)
     if going_on and (folder / RECORD).exists():
         typer.echo(f"{folder} holds this run, done before; to train again: --fresh", err=True)
-        show(json.loads((folder / RECORD).read_text(encoding="utf-8")), folder)
+        show(_record(folder / RECORD), folder)
         return folder
     start = time.perf_counter()
     recipe, run = _prepared(request, folder if going_on else None)
@@ -103,13 +103,20 @@ def train_table(request: Request, out: Path | None, fresh: bool) -> Path:
         recipe.save(folder)
     record = {
         "task": recipe.task, "model": request.settings["model"], "parameters": request.parameters,
-        **run.fit(folder),
+        "reads_nodes": recipe.id_column is not None and bool(recipe.features), **run.fit(folder),
         "seconds": round(time.perf_counter() - start, 2), "version": ehnn.__version__,
         "command": shlex.join(["ehnn", *sys.argv[1:]]),
     }  # fmt: skip
     write_json(folder / RECORD, record)
     show(record, folder)
     return folder
+
+
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} is damaged ({error}); to train again: --fresh") from error
 
 
 def _prepared(request: Request, folder: Path | None) -> tuple[Recipe, LabelRun | HyperedgeRun]:
@@ -146,5 +153,6 @@ def show(record: dict[str, Any], folder: Path) -> None:
         typer.echo(f"{name}: {value}")
     typer.echo(f"Written: {folder}")
     what = "--data CANDIDATES" if record["task"] == "hyperedges" else "--data FILE"
+    what += " --nodes TABLE" if record.get("reads_nodes") else ""
     typer.echo(f"Next:    ehnn predict --model {shlex.quote(str(folder))} {what}")
     typer.echo(f"         ehnn report {shlex.quote(str(folder))}")

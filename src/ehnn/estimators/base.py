@@ -154,7 +154,8 @@ class Estimator:
         Checkpoints, where there are any, go to the folder ``part`` of their folder.
         """
         config = self._config(validated)
-        label = f"{type(self).__name__}, {self.model if isinstance(self.model, str) else 'own model'}"
+        parts = (type(self).__name__, self.model if isinstance(self.model, str) else "own model", part)
+        label = ", ".join(filter(None, parts))
         device = self._device()
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(int(self.random_state))  # for what a user's own module draws

@@ -84,7 +84,7 @@ class NodeEstimator(Estimator):
         for residual in choices:
             self.residual_ = residual
             self._train(self._make, task, validated, "residual" if residual else "")
-            valid = self.history_[self.best_epoch_ - 1]["valid"]
+            valid = self.history_[self.best_epoch_ - 1].get("valid", 0.0)  # of one choice, if there is none
             if not best or valid > best["valid"]:
                 names = ("residual_", "model_", "history_", "best_epoch_")
                 best = {"valid": valid} | {name: getattr(self, name) for name in names}
@@ -107,9 +107,9 @@ class NodeEstimator(Estimator):
         if y is None:
             raise ValueError("y is None and the hypergraph has no labels of its own")
         if has_names(y):
-            return graph, node_numbers(graph, y.index.tolist(), "y has a label for"), as_list(y)
+            return graph, node_numbers(graph, y.index.tolist(), "y:"), as_list(y)
         if isinstance(y, Mapping):
-            return graph, node_numbers(graph, y, "y has a label for"), as_list(list(y.values()))
+            return graph, node_numbers(graph, y, "y:"), as_list(list(y.values()))
         values = as_list(y)
         if len(values) != graph.num_nodes:
             raise ValueError(f"y must have one row per node ({graph.num_nodes}), got {len(values)}")

@@ -43,7 +43,7 @@ class Supervised:
 
     def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
         if not self.valid:
-            return {"valid": torch.zeros(1)}
+            return {}
         # A replayed prediction is overwritten by the next one, so each is copied.
         logits = torch.cat([predict(h).clone() for h, _ in self.valid], 1)
         target = torch.cat([t for _, t in self.valid])

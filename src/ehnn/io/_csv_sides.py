@@ -15,7 +15,7 @@ from torch import Tensor
 from ehnn.hypergraph.validate import short
 
 from ._columns import classes
-from ._csv_table import MISSING, NotNumbersError, Table, given, one_per_owner, parse, read_table, select
+from ._csv_table import NotNumbersError, Table, given, is_missing, one_per_owner, parse, read_table, select
 from ._names import factorize
 from ._support import check_bound
 
@@ -81,7 +81,7 @@ class Side:
     def _label(self, column: str) -> Tensor:
         """Whole numbers, else numbers, else classes; −1, or NaN among numbers, where there is none."""
         cells = self.table.column(column)
-        there = np.fromiter((cell not in MISSING for cell in cells), bool, len(cells))
+        there = np.fromiter((not is_missing(cell) for cell in cells), bool, len(cells))
         rows = np.flatnonzero((self.table_owner >= 0) & there)
         if self.names and not rows.size:
             raise ValueError(f"{self.table.path}: column {column!r} has no label at all")

@@ -17,8 +17,20 @@ from ehnn.hypergraph.validate import short
 
 from ._support import read_text, suggest
 
-MISSING = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"))
-"""What stands in a cell where a label is not known."""
+NO_NAME = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"))
+"""What stands where the name of a node would: fewer spellings than of a value, for these are names too."""
+_MISSING = frozenset(("", "na", "n/a", "#n/a", "#na", "<na>", "nan", "-nan", "null", "none"))
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell says that nothing is known, in capitals or not.
+
+    >>> [is_missing(cell) for cell in ("NaN", "n/a", "0", "no")]
+    [True, True, False, False]
+    """
+    return cell.strip().lower() in _MISSING
+
+
 _CHUNK = 2_000  # rows turned into columns at a time: bounds the number of small lists alive
 
 

@@ -27,6 +27,13 @@ class Layer(nn.Module):
 
     def check(self, x: Tensor, overlap: Overlap) -> None:
         """Raise a ValueError if ``x`` does not fit the layer and the source family."""
+        if not isinstance(overlap, Overlap):
+            raise ValueError(
+                f"a layer is called as layer(x, overlap), overlap being h.overlap(source, target), got "
+                f"{type(overlap).__name__}"
+            )
+        if not isinstance(x, Tensor):
+            raise ValueError(f"x must be a tensor, got {type(x).__name__}")
         if x.dim() != 2 or x.shape[0] != overlap.num_sources:
             raise ValueError(
                 f"x must have one row per source ({overlap.num_sources}), got shape {list(x.shape)}"

@@ -14,6 +14,8 @@ from .layer import Layer
 from .norm import LayerNorm
 from .products import Linear, check_dtype
 
+FAMILIES = ("nodes", "edges", "all", "graph")
+
 
 class Stack(nn.Module):
     """Layers along a path of families, between an input map and a classifier.
@@ -63,6 +65,11 @@ class Stack(nn.Module):
         self.activation = nn.ReLU() if activation else nn.Identity()
         if isinstance(path, str) or len(self.path) < 2:
             raise ValueError(f"path must name at least two families, got {path!r}")
+        unknown = [name for name in self.path if name not in FAMILIES]
+        if unknown:
+            raise ValueError(f"path must be of the families {FAMILIES}, got {unknown[0]!r}")
+        if isinstance(layer, nn.Module):
+            raise ValueError(f"layer must make layers, such as {type(layer).__name__}, got one that is made")
         self.input_dropout = Dropout(input_dropout)
         self.embed = Linear(d_in, width)
         self.layers = nn.ModuleList([layer(width, width) for _ in self.path[1:]])

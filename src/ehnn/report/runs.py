@@ -89,6 +89,7 @@ def _below(folder: Path) -> str:
     found = {
         p.parent for depth in ("*", "*/*", "*/*/*") for name in FILES for p in folder.glob(f"{depth}/{name}")
     }
+    found = {path for path in found if path.parent not in found}  # the choices of a run are no runs
     return f"; there are runs in {', '.join(map(str, sorted(found)[:3]))}" if found else ""
 
 

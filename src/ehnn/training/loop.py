@@ -217,7 +217,8 @@ class _Trainer:
         if bad:
             seeds = [self.result.runs.seeds[i] for i in bad]
             raise NotFiniteError(
-                f"the metric valid is not a number in epoch {self.epoch} (seeds {seeds}); {self._kept()}"
+                f"the metric valid is not a number in epoch {self.epoch} (seeds {seeds}); {self._kept()}; "
+                "lower lr or clip_norm"
             )
 
     def out_of_patience(self) -> bool:

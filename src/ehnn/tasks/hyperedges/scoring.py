@@ -89,7 +89,8 @@ class HyperedgePrediction:
         number, sets = set_numbers(known)
         if len(sets) < 2:
             raise ValueError(
-                f"at least 2 distinct hyperedges of 2 or more nodes are needed to learn from, got {len(sets)}"
+                "at least 2 distinct hyperedges of 2 or more nodes, but not of all nodes, are needed to "
+                f"learn from, got {len(sets)}"
             )
         self.seed, self.negatives = seed, negatives
         generator = torch.Generator().manual_seed(seed % 2**63)
