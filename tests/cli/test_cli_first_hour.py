@@ -90,3 +90,8 @@ def test_what_differs_from_the_run_in_the_folder_is_said(pairs: Path) -> None:
 def test_lines_say_that_they_lose_empty_sets(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("node,edge\na,1\nb,1\n,2\nc,3\n")
     assert "empty sets" in run("data", "convert", "a.csv", "o.txt")
+
+
+def test_one_column_is_not_both(pairs: Path) -> None:
+    same = ("--node-column", "person", "--edge-column", "person", "--label-column", "team")
+    assert "must be two columns, got 'person' twice" in run("train", "--data", pairs, *same, code=2)

@@ -44,6 +44,9 @@ class Layout:
                 "--member-columns is for a row per set, --node-column for a row per member: give one of them"
             )
 
+        if self.node is not None and self.node == self.edge:
+            raise ValueError(f"--node-column and --edge-column must be two columns, got {self.node!r} twice")
+
     def of_file(self, path: Path) -> Layout:
         """With the kind that the end of the name tells, if it tells one."""
         if self.kind != "auto" or self.members or self.node:
