@@ -34,6 +34,10 @@ def test_places_do_not_drown_the_column_that_says_it(tmp_path: Path) -> None:
         sorted(predictions(), key=lambda p: int(p["node"][1:])), people, strict=True)]  # fmt: skip
     assert np.mean(right) >= 0.9
     assert "done before" in run(*command, "--out", "m", "--epochs", 200)
+    before = json.loads(Path("m/run.json").read_text())["test"]
+    Path("m/run.json").unlink()  # as if it had been interrupted at the end
+    run(*command, "--out", "m", "--epochs", 200)
+    assert json.loads(Path("m/run.json").read_text())["test"] == before
 
 
 def test_a_set_is_judged_alike_whatever_else_is_in_the_file(tmp_path: Path) -> None:

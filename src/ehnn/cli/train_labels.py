@@ -81,7 +81,10 @@ class LabelRun:
 
         Sixty-four numbers of a node's company can drown the one column that is the answer.
         """
-        estimator, recipe = self._fitted(folder), self.recipe
+        recipe = self.recipe
+        if not recipe.places.names and (folder / ALONE).is_dir():  # it was chosen, and then interrupted
+            return self._fitted(folder / ALONE)
+        estimator = self._fitted(folder)
         if not (recipe.features and recipe.places.names and "valid" in estimator.history_[-1]):
             return estimator
         self.recipe = recipe.without_places(self.sheet)
