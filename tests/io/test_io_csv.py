@@ -154,3 +154,11 @@ def test_a_large_csv_loads_in_seconds(tmp_path):
     h = eio.read_csv(tmp_path / "big.csv")
     assert time.perf_counter() - start < 10
     assert h.num_nodes == len(np.unique(node))
+
+
+def test_minus_one_as_a_class_is_told(tmp_path):
+    """It means that there is no label: of classes -1 and 1 one would be lost without a word."""
+    path = tmp_path / "a.csv"
+    path.write_text("node,edge,kind\na,1,-1\nb,1,1\n")
+    with pytest.warns(UserWarning, match="column 'kind' has -1, which means that there is no label"):
+        assert eio.read_csv(path, label="kind").y.tolist() == [-1, 1]

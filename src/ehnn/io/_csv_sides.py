@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from itertools import count, takewhile
@@ -71,14 +72,15 @@ class Side:
 
     def labels(self, columns: str | Sequence[str] | None) -> Tensor | None:
         """``[names]`` from one column given by its name, ``[names, columns]`` from a list."""
+        ours = columns is None  # of `write_csv`, which writes −1 where there is no label
         if columns is None:
             columns = "y" if "y" in self.table.columns else _series("y", self.table)
-        parts = [self._label(column) for column in _several(columns)]
+        parts = [self._label(column, ours) for column in _several(columns)]
         if not parts:
             return None
         return parts[0] if isinstance(columns, str) else torch.stack(parts, 1)
 
-    def _label(self, column: str) -> Tensor:
+    def _label(self, column: str, ours: bool) -> Tensor:
         """Whole numbers, else numbers, else classes; −1, or NaN among numbers, where there is none."""
         cells = self.table.column(column)
         there = np.fromiter((not is_missing(cell) for cell in cells), bool, len(cells))
@@ -86,6 +88,12 @@ class Side:
         if self.names and not rows.size:
             raise ValueError(f"{self.table.path}: column {column!r} has no label at all")
         values = self._parsed(column, rows)
+        if not ours and values.dtype.kind == "i" and (values == -1).any():
+            warnings.warn(
+                f"{self.table.path}: column {column!r} has -1, which means that there is no label; a class "
+                "needs another number, or text",
+                stacklevel=5,
+            )
         missing = -1 if values.dtype.kind == "i" else np.nan
         found = one_per_owner(self.table, column, values, rows, self.table_owner, self.names, missing)
         return torch.from_numpy(found) if values.dtype.kind == "i" else as_floats(found)
