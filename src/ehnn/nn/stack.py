@@ -7,14 +7,12 @@ from itertools import pairwise
 
 from torch import Tensor, nn
 
-from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph import FAMILIES, Hypergraph
 
 from .dropout import Dropout
 from .layer import Layer
 from .norm import LayerNorm
 from .products import Linear, check_dtype
-
-FAMILIES = ("nodes", "edges", "all", "graph")
 
 
 class Stack(nn.Module):
@@ -65,9 +63,10 @@ class Stack(nn.Module):
         self.activation = nn.ReLU() if activation else nn.Identity()
         if isinstance(path, str) or len(self.path) < 2:
             raise ValueError(f"path must name at least two families, got {path!r}")
-        unknown = [name for name in self.path if name not in FAMILIES]
+        families = (*FAMILIES, "graph")
+        unknown = [name for name in self.path if name not in families]
         if unknown:
-            raise ValueError(f"path must be of the families {FAMILIES}, got {unknown[0]!r}")
+            raise ValueError(f"path must be of the families {families}, got {unknown[0]!r}")
         if isinstance(layer, nn.Module):
             raise ValueError(f"layer must make layers, such as {type(layer).__name__}, got one that is made")
         self.input_dropout = Dropout(input_dropout)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import MAX_PAIRS, Pairs
+from ehnn.hypergraph import FAMILIES, MAX_PAIRS, Pairs
 from ehnn.hypergraph.pairs import pairs_from_sorted, selection
 from ehnn.overlap.orders import Orders
 
-from .families import NAMES, ShardFamily, family
+from .families import ShardFamily, family
 from .pairs import PullPairs, PushPairs, in_one_row, pooled
 from .relation import ShardedOverlap
 from .sized import sized_groups
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def sharded_overlap(h: Shard, source: str, target: str, max_pairs: int = MAX_PAIRS) -> ShardedOverlap:
     """The relation of two named families on this rank. A collective."""
-    for role, name, known in (("source", source, NAMES), ("target", target, (*NAMES, "graph"))):
+    for role, name, known in (("source", source, FAMILIES), ("target", target, (*FAMILIES, "graph"))):
         if name not in known:
             raise ValueError(f"the {role} family of a shard must be one of {known}, got {name!r}")
     sources = family(h, source)

@@ -18,8 +18,6 @@ from .plan import Plan
 if TYPE_CHECKING:
     from .shards import Shard
 
-NAMES = ("nodes", "edges", "all")
-
 
 @dataclass(frozen=True, eq=False)
 class ShardFamily:
