@@ -114,7 +114,7 @@ def test_seeds_of_numpy_are_saved(tmp_path: Path) -> None:
 
 
 class Sometimes(nn.Module):
-    """Has a parameter that only hypergraphs of more than four hyperedges of order 3 or less use."""
+    """Has a parameter that only hypergraphs with at least four hyperedges of order 3 or less use."""
 
     def __init__(self) -> None:
         super().__init__()

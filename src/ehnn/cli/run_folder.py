@@ -15,11 +15,8 @@ from .recipe import NAME, VECTORS
 
 RECORD, REQUEST, PREDICTED = "run.json", "request.json", "predicted.csv"
 _OURS = (RECORD, REQUEST, PREDICTED, NAME, VECTORS, "model.json", "metrics.jsonl", "checkpoint.safetensors")
-
-
-SECOND = "residual"
-ALONE = "columns-alone"
-"""Where models of further choices are trained."""
+SECOND, ALONE = "residual", "columns-alone"
+"""Folders in that of a run, where models of further choices are trained."""
 _WORTH = (RECORD, "model.json", "metrics.jsonl", "checkpoint.safetensors")
 
 

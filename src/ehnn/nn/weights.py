@@ -29,8 +29,7 @@ class LookupWeights(nn.Module):
         super().__init__()
         self.source_orders = _distinct(source_orders, "source_orders")
         self.target_orders = _distinct(target_orders, "target_orders")
-        counts = [[1 + min(k, l) for l in self.target_orders] for k in self.source_orders]
-        rows = sum(map(sum, counts))
+        rows = sum(1 + min(k, l) for k in self.source_orders for l in self.target_orders)
         self.table = nn.Parameter(torch.empty(rows, d_in, d_out).uniform_(-1, 1) / math.sqrt(d_in))
         largest = max([0, *self.source_orders, *self.target_orders])
         self.biases = nn.Parameter(torch.zeros(1 + largest, d_out))

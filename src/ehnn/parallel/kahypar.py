@@ -19,7 +19,7 @@ def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int) -> Tensor:
             "method='mtkahypar' needs the package mtkahypar: pip install 'ehnn[parallel]'; "
             "method='growing' needs nothing"
         ) from error
-    engine = mtkahypar.initialize(1)  # thread: the same partition every time
+    engine = mtkahypar.initialize(1)  # thread
     mtkahypar.set_seed(seed)
     context = engine.context_from_preset(mtkahypar.PresetType.DEFAULT)
     context.set_partitioning_parameters(ranks, imbalance, mtkahypar.Objective.KM1)

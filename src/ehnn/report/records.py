@@ -122,14 +122,14 @@ def hypergraph_record(h: Hypergraph, labels: Any = None, predicted: Any = None) 
     return found
 
 
-def plain(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """``value`` as JSON holds it: lists of tensors and arrays, None for NaN and infinity, else its text."""
     if isinstance(value, (Tensor, np.ndarray, np.generic)):
         value = value.tolist()
     if isinstance(value, Mapping):
-        return {str(plain(k)): plain(v) for k, v in value.items()}
+        return {str(as_json(k)): as_json(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(item) for item in value]
+        return [as_json(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)

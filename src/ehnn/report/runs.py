@@ -14,7 +14,7 @@ from ehnn.io.atomic import atomic_write
 from . import parts
 from .attention import Attention
 from .history import History
-from .records import plain
+from .records import as_json
 
 FILES = ("run.json", "metrics.jsonl", "model.json")
 """What makes a folder a run: of `ehnn train --data`, of `ehnn.training.fit`, of an estimator's ``save``."""
@@ -115,7 +115,7 @@ def write_run(folder: str | os.PathLike[str], **given: Any) -> Path:
         raise ValueError(f"a run has no {', '.join(unknown)}; it has {', '.join(PARTS)}")
     path = Path(folder) / "run.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    kept = {key: value for key, value in plain(given).items() if value not in (None, {}, [])}
+    kept = {key: value for key, value in as_json(given).items() if value not in (None, {}, [])}
     with atomic_write(path) as file:
         file.write(json.dumps(kept, allow_nan=False) + "\n")
     return path
