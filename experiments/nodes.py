@@ -49,6 +49,7 @@ def accuracies(
             dropout=0.5,
             input_dropout=chosen.input_dropout,
             residual=pairs > 1,  # attention alone would average a node's own features away
+            **chosen.stack,  # what stands between the layers
         )
 
     config = TrainConfig(epochs=epochs, lr=chosen.lr, weight_decay=chosen.weight_decay, clip_norm=5.0)

@@ -74,10 +74,22 @@ def test_settings_reach_the_model():
     assert (layer.d_out, layer.heads, layer.local_dropout.p, layer.phi1.dropout1.p) == (256, 8, 0.1, 0.2)
     assert model.dropouts[0].p == 0.5
     assert len(model.classifier) == 1
-    assert isinstance(model.norm, torch.nn.LayerNorm)
+    assert isinstance(model.norm, torch.nn.Identity)
+    assert isinstance(make_model("ehnn-mlp", Settings(8), 6, 3).norm, torch.nn.LayerNorm)
+    assert layer.feed_forward.dropout.p == 0.5
     deep = make_model("ehnn-mlp", Settings(8, classifier_layers=2, classifier_hidden=5), 6, 3)
     assert [m.out_features for m in deep.classifier if isinstance(m, torch.nn.Linear)] == [5, 3]
     assert any(isinstance(m, Dropout) for m in deep.classifier)
+
+
+def test_between_the_layers_stands_what_the_release_has():
+    mlp = make_model("ehnn-mlp", EHNN_MLP["zoo"], 16, 7)
+    assert (mlp.activations, [d.p for d in mlp.dropouts]) == ([True, False], [0.5, 0.0])
+    transformer = make_model("ehnn-transformer", EHNN_TRANSFORMER["zoo"], 16, 7)
+    assert (transformer.activations, [d.p for d in transformer.dropouts]) == ([False] * 4, [0.5] * 4)
+    assert (transformer.residual, transformer.drop_kept) == (True, True)
+    assert Settings(stack={"final_norm": False}).to_dict()["stack"] == {"final_norm": False}
+    assert "stack" not in Settings().to_dict()  # runs that are stored without it are still known
 
 
 def test_features_are_dropped_where_that_was_chosen(h):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from ehnn.nn import Stack
+from ehnn.nn import EHNNMLP, Stack
 from ehnn.nn.layer import Layer
 from ehnn.reproduce.nodes_config import make_model
 from ehnn.reproduce.nodes_settings import Settings
@@ -23,6 +23,25 @@ class Nothing(Layer):
 def test_dropout_spares_what_a_node_was(h):
     model = Stack(6, 2, Nothing, width=8, dropout=0.9, residual=True).train()
     assert torch.equal(model(h), model.eval()(h))
+    model = Stack(6, 2, Nothing, width=8, dropout=0.9, residual=True, drop_kept=True).train()
+    assert not torch.equal(model(h), model.eval()(h))
+
+
+@pytest.mark.parametrize("after_last", [True, False])
+def test_what_follows_the_last_layer(h, after_last):
+    path = ("nodes", "nodes")
+    options = {"width": 8, "path": path, "activation": True, "after_last": after_last, "final_norm": False}
+    model = Stack(6, 8, EHNNMLP, dropout=0.9, **options).train()
+    torch.nn.init.eye_(model.classifier[0].weight)
+    torch.nn.init.zeros_(model.classifier[0].bias)
+    assert torch.equal(model(h), model(h)) != after_last  # dropout
+    assert (model.eval()(h) >= 0).all() == after_last  # ReLU
+
+
+def test_a_stack_can_do_without_its_last_norm_only():
+    model = Stack(6, 2, EHNNMLP, residual=True, final_norm=False)
+    assert isinstance(model.norm, torch.nn.Identity)
+    assert all(isinstance(norm, torch.nn.LayerNorm) for norm in model.norms)
 
 
 def trained(h, directory=None, **options):

@@ -37,8 +37,11 @@ class Stack(nn.Module):
             its input, so a sum that is handed on as it is grows, and some runs never leave the loss of a
             constant prediction.
         classifier: hidden widths of the classifier.
+        drop_kept: dropout on what is kept, too.
         norm: LayerNorm before the classifier, and before each layer of a residual stack.
+        final_norm: LayerNorm before the classifier; None: as ``norm``.
         activation: ReLU after each layer, for layers that are linear.
+        after_last: whether activation and dropout follow the last layer too, or stand between layers only.
 
     Shapes: a Hypergraph with features of the first family → ``[rows of the last family, d_out]``.
     """
@@ -54,13 +57,15 @@ class Stack(nn.Module):
         dropout: float = 0.0,
         input_dropout: float = 0.0,
         residual: bool = False,
+        drop_kept: bool = False,
         classifier: Sequence[int] = (),
         norm: bool = True,
+        final_norm: bool | None = None,
         activation: bool = False,
+        after_last: bool = True,
     ) -> None:
         super().__init__()
-        self.path, self.residual = tuple(path), residual
-        self.activation = nn.ReLU() if activation else nn.Identity()
+        self.path, self.residual, self.drop_kept = tuple(path), residual, drop_kept
         if isinstance(path, str) or len(self.path) < 2:
             raise ValueError(f"path must name at least two families, got {path!r}")
         families = (*FAMILIES, "graph")
@@ -75,8 +80,11 @@ class Stack(nn.Module):
         self.norms = nn.ModuleList(
             [LayerNorm(width) if norm and residual else nn.Identity() for _ in self.layers]
         )
-        self.dropouts = nn.ModuleList([Dropout(dropout) for _ in self.layers])
-        self.norm = LayerNorm(width) if norm else nn.Identity()
+        steps = len(self.layers)
+        followed = steps if after_last else steps - 1
+        self.activations = [activation and i < followed for i in range(steps)]
+        self.dropouts = nn.ModuleList([Dropout(dropout if i < followed else 0.0) for i in range(steps)])
+        self.norm = LayerNorm(width) if (norm if final_norm is None else final_norm) else nn.Identity()
         self.classifier = _mlp([width, *classifier, d_out], dropout)
 
     def extra_repr(self) -> str:
@@ -87,10 +95,16 @@ class Stack(nn.Module):
         x = h.features(self.path[0]) if x is None else x
         self._check(x)
         x = self.embed(self.input_dropout(x))
-        steps = zip(self.layers, self.norms, self.dropouts, pairwise(self.path), strict=True)
-        for layer, norm, dropout, ends in steps:
-            y = dropout(self.activation(layer(norm(x), h.overlap(*ends))))
-            x = _with_shared_rows(y, x, *ends) if self.residual else y
+        parts = (self.layers, self.norms, self.activations, self.dropouts, pairwise(self.path))
+        for layer, norm, activation, dropout, ends in zip(*parts, strict=True):
+            y = layer(norm(x), h.overlap(*ends))
+            y = y.relu() if activation else y
+            if not self.residual:
+                x = dropout(y)
+            elif self.drop_kept:
+                x = dropout(_with_shared_rows(y, x, *ends))
+            else:
+                x = _with_shared_rows(dropout(y), x, *ends)
         return self.classifier(self.norm(x))
 
     def _check(self, x: Tensor) -> None:

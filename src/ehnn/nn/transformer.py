@@ -43,6 +43,7 @@ class EHNNTransformer(Layer):
         attention: σ in Eq. 11, ``"softmax"`` or ``"sigmoid"``.
         global_interaction, order_embedding, order_encoding, norm, dropout: as in `EHNNMLP`.
         local_dropout, global_dropout: on the attention output for 𝓘 ≥ 1 and 𝓘 = 0.
+        feed_forward_dropout: inside the MLP of Eq. 10; None: as ``dropout``.
 
     Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
     """
@@ -61,6 +62,7 @@ class EHNNTransformer(Layer):
         dropout: float = 0.0,
         local_dropout: float = 0.0,
         global_dropout: float = 0.0,
+        feed_forward_dropout: float | None = None,
     ) -> None:
         super().__init__(d_in, d_out)
         self.heads, self.global_interaction = check_heads(heads, d_out, "d_out"), global_interaction
@@ -74,7 +76,8 @@ class EHNNTransformer(Layer):
         self.value, self.merge = Linear(d_out, d_out), Linear(d_out, d_out)
         self.local_dropout, self.global_dropout = Dropout(local_dropout), Dropout(global_dropout)
         self.bias = OrderBias(d_out, code) if order_embedding else None
-        self.feed_forward = FeedForward(d_out, dropout)
+        inner = dropout if feed_forward_dropout is None else feed_forward_dropout
+        self.feed_forward = FeedForward(d_out, inner)
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)

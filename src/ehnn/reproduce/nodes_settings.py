@@ -86,6 +86,7 @@ class Settings:
         input_dropout: of the features, for a layer in a stack.
         classifier_hidden: d_c.
         classifier_layers: 1 ignores d_c.
+        stack: further arguments of the `Stack` of a layer.
 
     What the recipes beyond the paper add, nothing by default:
 
@@ -103,6 +104,7 @@ class Settings:
     input_dropout: float = 0.0
     classifier_hidden: int = 64
     classifier_layers: int = 1
+    stack: Mapping[str, Any] = field(default_factory=dict)
     path: tuple[str, ...] | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
     train: Mapping[str, Any] = field(default_factory=dict)
@@ -122,5 +124,5 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """As JSON; what has its default beyond the paper's table is left out."""
         given = asdict(self) | {"options": dict(self.options)}
-        beyond = ("path", "inputs", "train", "input_dropout")
+        beyond = ("path", "inputs", "train", "input_dropout", "stack")
         return {k: v for k, v in given.items() if k not in beyond or v not in (None, {}, 0.0)}
