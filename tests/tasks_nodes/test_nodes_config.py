@@ -20,6 +20,7 @@ from ehnn.reproduce.nodes_config import (
     PAPER,
     SETTINGS,
     Settings,
+    as_released,
     find_model,
     make_model,
     settings_of,
@@ -74,9 +75,7 @@ def test_settings_reach_the_model():
     assert (layer.d_out, layer.heads, layer.local_dropout.p, layer.phi1.dropout1.p) == (256, 8, 0.1, 0.2)
     assert model.dropouts[0].p == 0.5
     assert len(model.classifier) == 1
-    assert isinstance(model.norm, torch.nn.Identity)
-    assert isinstance(make_model("ehnn-mlp", Settings(8), 6, 3).norm, torch.nn.LayerNorm)
-    assert layer.feed_forward.dropout.p == 0.5
+    assert isinstance(model.norm, torch.nn.LayerNorm)
     deep = make_model("ehnn-mlp", Settings(8, classifier_layers=2, classifier_hidden=5), 6, 3)
     assert [m.out_features for m in deep.classifier if isinstance(m, torch.nn.Linear)] == [5, 3]
     assert any(isinstance(m, Dropout) for m in deep.classifier)
@@ -88,8 +87,22 @@ def test_between_the_layers_stands_what_the_release_has():
     transformer = make_model("ehnn-transformer", EHNN_TRANSFORMER["zoo"], 16, 7)
     assert (transformer.activations, [d.p for d in transformer.dropouts]) == ([False] * 4, [0.5] * 4)
     assert (transformer.residual, transformer.drop_kept) == (True, True)
+    assert transformer.layers[0].feed_forward.dropout.p == 0.5
+    assert isinstance(mlp.norm, torch.nn.Identity)
+    assert isinstance(transformer.norm, torch.nn.Identity)
     assert Settings(stack={"final_norm": False}).to_dict()["stack"] == {"final_norm": False}
     assert "stack" not in Settings().to_dict()  # runs that are stored without it are still known
+
+
+def test_where_validation_says_so_our_arrangement_stays():
+    ours = {
+        "ehnn-mlp": {"ntu2012", "walmart-0.6"},
+        "ehnn-transformer": {"ntu2012", "walmart-1", "walmart-0.6"},
+    }
+    for model, table in (("ehnn-mlp", EHNN_MLP), ("ehnn-transformer", EHNN_TRANSFORMER)):
+        assert {d for d in DATASETS if not table[d].stack} == ours[model]
+        for dataset in set(DATASETS) - ours[model]:
+            assert table[dataset] == as_released(model, table[dataset])
 
 
 def test_features_are_dropped_where_that_was_chosen(h):
