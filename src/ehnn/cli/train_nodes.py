@@ -14,7 +14,7 @@ import torch
 import typer
 from torch import nn
 
-from ehnn.hypergraph import Hypergraph, with_self_loops
+from ehnn.hypergraph import Hypergraph
 from ehnn.reproduce.nodes_config import MODELS, Settings, find_model, make_model, settings_of
 from ehnn.training import Result, TrainConfig, fit
 
@@ -134,7 +134,7 @@ class Run:
         from ehnn.reproduce.nodes import make_task
 
         h = self.load()
-        h = (with_self_loops(h) if find_model(self.model).self_loops else h).to(device)
+        h = find_model(self.model).prepare(h).to(device)
         task = make_task(h, self.model, [self.seed], self.settings())
         make = self.make(task.num_features, task.num_outputs)
         label = f"{self.model}, {self.dataset}"

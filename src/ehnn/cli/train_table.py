@@ -14,7 +14,7 @@ import typer
 
 import ehnn
 from ehnn.estimators.base import Estimator
-from ehnn.estimators.models import KNOWN
+from ehnn.nn.named import NAMED
 
 from .errors import choose
 from .recipe import TASKS, Files, Recipe, learn_recipe
@@ -47,7 +47,7 @@ class Request:
     seed: int
 
     def check(self) -> None:
-        choose("model", str(self.settings["model"]), KNOWN)
+        choose("model", str(self.settings["model"]), NAMED)
         if self.task is not None:
             choose("task", self.task, TASKS)
         if not (self.valid >= 0 and self.test >= 0 and self.valid + self.test < 0.95):

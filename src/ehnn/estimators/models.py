@@ -3,68 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
-from ehnn.hypergraph import Hypergraph, with_self_loops
+from ehnn.hypergraph import Hypergraph
 from ehnn.io._support import suggest
-from ehnn.nn import EHNNMLP, EHNNTransformer, Layer, Readout, Stack, baselines, pairs_path
+from ehnn.nn import EHNNMLP, EHNNTransformer, Layer, Readout, Stack, pairs_path
 from ehnn.nn.dropout import Dropout
+from ehnn.nn.named import NAMED, Named
 
 Factory = Callable[[int, int], nn.Module]
 """``factory(d_in, d_out)`` gives a module with ``module(h) -> [rows, d_out]``."""
 
 
-@dataclass(frozen=True)
-class Known:
-    """A model that has a name.
-
-    Attributes:
-        kind: a layer for `Stack`, or a whole model from nodes to nodes.
-        stacked: whether it is a layer.
-        pairs: V → V∪E → V pairs of a layer.
-        activation: ReLU after each layer.
-        self_loops: the hypergraph gets a hyperedge {v} for every node v that has none.
-        residual: whether a node can keep, from layer to layer, what it was; see `Plan.residual`.
-        options: defaults of further arguments.
-    """
-
-    kind: Callable[..., nn.Module]
-    stacked: bool = False
-    pairs: int = 1
-    activation: bool = False
-    self_loops: bool = False
-    residual: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-KNOWN = {
-    "ehnn-transformer": Known(EHNNTransformer, True, 2, residual=True, options={"heads": 4, "dropout": 0.2}),
-    "ehnn-mlp": Known(EHNNMLP, True, residual=True, options={"dropout": 0.2}),
-    "all-set-transformer": Known(baselines.AllSetTransformer, True, activation=True),
-    "all-deep-sets": Known(baselines.AllDeepSets, True, activation=True, options={"aggregation": "sum"}),
-    "mlp": Known(baselines.MLP),
-    "cegcn": Known(baselines.CEGCN),
-    "cegat": Known(baselines.CEGAT, options={"heads": 4}),
-    "hnhn": Known(baselines.HNHN, self_loops=True),
-    "hgnn": Known(baselines.HGNN, self_loops=True),
-    "hcha": Known(baselines.HCHA, self_loops=True),
-    "hyper-gcn": Known(baselines.HyperGCN),
-    "uni-gcn-ii": Known(baselines.UniGCNII),
-    "han": Known(baselines.HAN, options={"heads": 4}),
+OPTIONS: dict[str, dict[str, Any]] = {
+    "ehnn-transformer": {"heads": 4, "dropout": 0.2},
+    "ehnn-mlp": {"dropout": 0.2},
+    "all-deep-sets": {"aggregation": "sum"},
+    "cegat": {"heads": 4},
+    "han": {"heads": 4},
 }
+"""Defaults of further arguments of models by name; none for the others."""
 
 
-def find(name: Any) -> Known:
+def find(name: Any) -> Named:
     """The model called ``name``; a ValueError with the known names otherwise."""
-    if isinstance(name, str) and name in KNOWN:
-        return KNOWN[name]
+    if isinstance(name, str) and name in NAMED:
+        return NAMED[name]
     raise ValueError(
-        f"model must be one of {', '.join(KNOWN)}, or a factory (d_in, d_out) -> nn.Module, "
-        f"got {name!r}{suggest(name, KNOWN)}"
+        f"model must be one of {', '.join(NAMED)}, or a factory (d_in, d_out) -> nn.Module, "
+        f"got {name!r}{suggest(name, NAMED)}"
     )
 
 
@@ -86,11 +57,12 @@ class Plan:
     @property
     def can_be_residual(self) -> bool:
         """Whether ``residual`` changes the model."""
-        return isinstance(self.model, str) and find(self.model).residual
+        return isinstance(self.model, str) and find(self.model).kind in (EHNNMLP, EHNNTransformer)
 
     def all_options(self) -> dict[str, Any]:
         """The model's own arguments: its defaults, then those given."""
-        return {**find(self.model).options, **(self.options or {})}
+        find(self.model)
+        return {**OPTIONS.get(str(self.model), {}), **(self.options or {})}
 
     def layer(self) -> Callable[[int, int], Layer]:
         """Makes a layer of a stacked model."""
@@ -106,7 +78,7 @@ class Plan:
             raise ValueError(
                 f"model {self.model!r} does not read hyperedge features; drop them: h.replace(edge_x=None)"
             )
-        return with_self_loops(h) if known.self_loops else h
+        return known.prepare(h)
 
     def nodes(self, d_in: int, d_out: int, edge_features: bool = False, skip: bool = False) -> nn.Module:
         """``model(h) -> [num_nodes, d_out]``; ``skip`` as in `WithSkip`, for layers."""

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from ehnn.datasets import card, load
-from ehnn.hypergraph import Hypergraph, with_self_loops
+from ehnn.hypergraph import Hypergraph
 from ehnn.tasks.node_classification import NodeClassification, SampledNodeClassification
 from ehnn.training import TrainConfig, fit
 from ehnn.training.checkpoint import load_checkpoint
@@ -79,7 +79,7 @@ def run(
     rounded = {name: True for name, on in (("amp", amp), ("tf32", tf32)) if on}
     identity = {"settings": settings.to_dict(), "epochs": epochs, "h": shape} | rounded
     store = Store.open(directory, dataset, model, identity)
-    h = (with_self_loops(h) if find_model(model).self_loops else h).to(device)
+    h = find_model(model).prepare(h).to(device)
     config = replace(settings.train_config(epochs, model), amp=amp)
     todo = [seed for seed in range(runs) if seed not in store.records]
     size = group or default_group(h, model, settings, device)

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph, with_self_loops
+from ehnn.hypergraph import Hypergraph
 from ehnn.tasks.k_edge import accuracy
 from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import fit
@@ -80,7 +80,7 @@ def compare(
     h: Hypergraph, model: str, settings: Settings, *, runs: int, epochs: int, device: str = "cpu"
 ) -> dict[str, float]:
     """``held_out`` accuracy, and the mean ``best`` validation accuracy, of ``runs`` runs at once."""
-    h = (with_self_loops(h) if find_model(model).self_loops else h).to(device)
+    h = find_model(model).prepare(h).to(device)
     seeds = range(FIRST_SEED, FIRST_SEED + runs)
     task = make_task(h, model, seeds, settings, score_test=False)
     make = partial(make_model, model, settings, task.num_features, task.num_outputs)

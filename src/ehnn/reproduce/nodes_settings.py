@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 from ehnn.io._support import suggest
-from ehnn.nn import EHNNMLP, EHNNTransformer, baselines
+from ehnn.nn import baselines
+from ehnn.nn.named import NAMED, Named
 from ehnn.training import TrainConfig
 
 
@@ -22,47 +23,32 @@ class SampledHAN(baselines.HAN):
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Named):
     """What a row of the table is made of.
 
     Attributes:
-        kind: a layer for `Stack`, or a whole model from nodes to nodes.
-        stacked: whether it is a layer.
-        pairs: V → V∪E → V pairs of a layer.
-        activation: ReLU after each layer.
-        self_loops: the hypergraph gets a hyperedge {v} for every node v that has none.
         sampled: trained by minibatches of sampled neighbours.
         residual: every node keeps what it was before a layer, the release's ``x + Attn(LayerNorm(x))``. Two
             pairs of attention layers without it average a node's own features away: on House the loss
             then stays at that of a coin for 100 epochs and more.
     """
 
-    kind: type[nn.Module]
-    stacked: bool = False
-    pairs: int = 1
-    activation: bool = False
-    self_loops: bool = False
     sampled: bool = False
     residual: bool = False
 
 
+def _row(name: str, **more: Any) -> Model:
+    return Model(**vars(NAMED[name]) | more)
+
+
 MODELS = {
-    "mlp": Model(baselines.MLP),
-    "cegcn": Model(baselines.CEGCN),
-    "cegat": Model(baselines.CEGAT),
-    "hnhn": Model(baselines.HNHN, self_loops=True),
-    "hgnn": Model(baselines.HGNN, self_loops=True),
-    "hcha": Model(baselines.HCHA, self_loops=True),
-    "hyper-gcn": Model(baselines.HyperGCN),
-    "uni-gcn-ii": Model(baselines.UniGCNII),
-    "han": Model(baselines.HAN),
+    **{name: _row(name) for name in ("mlp", "cegcn", "cegat", "hnhn", "hgnn", "hcha")},
+    **{name: _row(name) for name in ("hyper-gcn", "uni-gcn-ii", "han")},
     "han-minibatch": Model(SampledHAN, sampled=True),
-    "all-deep-sets": Model(baselines.AllDeepSets, stacked=True, activation=True),
-    "all-set-transformer": Model(baselines.AllSetTransformer, stacked=True, activation=True),
-    "ehnn-mlp": Model(EHNNMLP, stacked=True),
-    "ehnn-transformer": Model(EHNNTransformer, stacked=True, pairs=2, residual=True),
-    "ehnn-mlp+": Model(EHNNMLP, stacked=True, residual=True),
-    "ehnn-transformer+": Model(EHNNTransformer, stacked=True, residual=True),
+    **{name: _row(name) for name in ("all-deep-sets", "all-set-transformer", "ehnn-mlp")},
+    "ehnn-transformer": _row("ehnn-transformer", residual=True),
+    "ehnn-mlp+": _row("ehnn-mlp", residual=True),
+    "ehnn-transformer+": _row("ehnn-transformer", pairs=1, residual=True),
 }
 """Rows of Table 2, and after them those of the recipes beyond the paper."""
 

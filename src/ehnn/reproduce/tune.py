@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from ehnn.datasets import card, load
-from ehnn.hypergraph import Hypergraph, with_self_loops
+from ehnn.hypergraph import Hypergraph
 from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import NotFiniteError, fit
 
@@ -77,7 +77,7 @@ def validation_accuracy(
     h: Hypergraph, model: str, settings: Settings, *, runs: int, epochs: int, device: str = "cpu"
 ) -> float:
     """Mean over runs, all at once, of the best validation accuracy in percent; test nodes are not scored."""
-    h = (with_self_loops(h) if find_model(model).self_loops else h).to(device)
+    h = find_model(model).prepare(h).to(device)
     seeds = range(FIRST_SEED, FIRST_SEED + runs)
     task = make_task(h, model, seeds, settings, score_test=False)
     make = partial(make_model, model, settings, task.num_features, task.num_outputs)
