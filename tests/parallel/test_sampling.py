@@ -6,7 +6,8 @@ import torch
 from ehnn import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer, Stack
 from ehnn.nn.baselines import HGNN, AllDeepSets, AllSetTransformer
-from ehnn.ops import segment_mean, segment_sum
+from ehnn.ops import segment_mean, segment_softmax_sum, segment_sum
+from ehnn.parallel.sampled import Part, SampledPairs
 from ehnn.parallel.sampling import sample, seed_batches
 from ehnn.testing import random_hypergraph
 
@@ -117,3 +118,19 @@ def test_any_seed_will_do() -> None:
     assert not torch.equal(first, second)
     with pytest.raises(ValueError, match="batch_size must be a positive integer, got 0"):
         next(seed_batches(torch.arange(10), 0, 1, 2))
+
+
+def test_a_softmax_far_below_the_largest_logit_is_still_one() -> None:
+    pairs = Hypergraph.from_edges([[0, 1], [2, 3], [0, 3]]).incidence
+    scale, weight = torch.tensor([2.0, 3.0, 1.0]), torch.tensor([1.0, 2.0, 1.0, 0.5])
+    x = torch.tensor([1.0, 2.0, 3.0, 4.0]).reshape(4, 1, 1).requires_grad_()
+    for low in (-20.0, -120.0):
+        logits = torch.tensor([0.0, 0.0, low, low]).unsqueeze(1).requires_grad_()
+        whole = SampledPairs([Part(pairs)], pairs.lengths)
+        expected = segment_softmax_sum(x, logits, pairs)
+        torch.testing.assert_close(segment_softmax_sum(x, logits, whole), expected)
+        drawn = SampledPairs([Part(pairs, scale, weight)], pairs.lengths)
+        found = segment_softmax_sum(x, logits, drawn)
+        torch.testing.assert_close(found[:2].flatten(), torch.tensor([5 / 3, 10 / 3]))
+        found.sum().backward()
+        assert bool(logits.grad.isfinite().all())

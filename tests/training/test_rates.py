@@ -86,3 +86,44 @@ def test_metrics_with_a_slash_are_kept_and_not_shown(capsys: pytest.CaptureFixtu
     shown = capsys.readouterr().err
     assert "test" in shown
     assert "duck" not in shown
+
+
+def test_what_time_ends_between_evaluations_selects_nothing_of_what_goes_on(tmp_path: Path) -> None:
+    config = TrainConfig(epochs=7, evaluate_every=3, checkpoint_every=3, lr=0.01)
+    whole = fit(make, Tiny(), [0, 1], config, quiet=True)
+    for _ in range(7):
+        parts = fit(make, Tiny(), [0, 1], config, directory=tmp_path, quiet=True, seconds=0.0)
+    assert [row["epoch"] for row in parts.history] == [3, 6, 7]
+    assert (parts.best_epoch, parts.best_valid) == (whole.best_epoch, whole.best_valid)
+    for name, value in whole.best.items():
+        assert torch.equal(value, parts.best[name])
+
+
+def test_dropout_of_pytorch_is_a_function_of_the_seed_and_leaves_the_generator_alone(tmp_path: Path) -> None:
+    class Dropping(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stack, self.dropout = make(), torch.nn.Dropout(0.5)
+
+        def forward(self, h, x=None):  # type: ignore[no-untyped-def]
+            return self.stack(h, self.dropout(h.x if x is None else x))
+
+    config = TrainConfig(epochs=4, checkpoint_every=1)
+    torch.manual_seed(1)
+    first = fit(Dropping, Tiny(), [0], config, quiet=True)
+    after = torch.rand(1)
+    torch.manual_seed(1)
+    assert torch.equal(torch.rand(1), after)
+    for _ in range(4):
+        second = fit(Dropping, Tiny(), [0], config, directory=tmp_path, quiet=True, seconds=0.0)
+    for name, value in first.runs.parameters.items():
+        assert torch.equal(value, second.runs.parameters[name])
+
+
+def test_a_metric_for_too_few_runs_is_an_error() -> None:
+    class Wrong(Tiny):
+        def evaluate(self, predict):  # type: ignore[no-untyped-def]
+            return {"valid": torch.zeros(1)}
+
+    with pytest.raises(ValueError, match="valid must have a number for each of 2 runs, got 1"):
+        fit(make, Wrong(), [0, 1], TrainConfig(epochs=1), quiet=True)

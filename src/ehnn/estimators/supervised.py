@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.pairs import starts
 from ehnn.tasks.draws import generator_of
 
 from .targets import Classes, Targets
@@ -69,7 +70,7 @@ def hold_out(targets: Targets, target: Tensor, fraction: float, seed: int) -> tu
     order = order[rows[order]]
     order = order[torch.sort(groups[order], stable=True).indices]
     counts = torch.bincount(groups[order])
-    start = (counts.cumsum(0) - counts)[groups[order]]
+    start = starts(counts)[groups[order]]
     place = torch.arange(order.shape[0]) - start  # of the row within its class
     share = (fraction * counts.double()).round().clamp(max=(counts - 1).clamp(min=0))
     valid = torch.zeros_like(rows)

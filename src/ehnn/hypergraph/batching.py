@@ -69,7 +69,7 @@ def _stack(members: list[Hypergraph], name: str) -> Tensor | None:
 
 def _shifted(tensors: list[Tensor], counts: list[int]) -> Tensor:
     """The tensors one after another, each raised by the sum of the counts before it."""
-    starts = torch.tensor([0, *counts[:-1]]).cumsum(0).tolist()
+    starts = torch.tensor([0, *counts[:-1]], device="cpu").cumsum(0).tolist()
     return torch.cat([t + start for t, start in zip(tensors, starts, strict=True)])
 
 

@@ -28,7 +28,7 @@ def from_edges(
     except TypeError as error:
         raise ValueError(f"edges must be collections of node numbers, got {short(edges)}") from error
     num_nodes = None if num_nodes is None else as_count(num_nodes, "num_nodes")
-    lengths = torch.tensor(list(map(len, lists)), dtype=torch.int64)
+    lengths = torch.tensor(list(map(len, lists)), dtype=torch.int64, device="cpu")
     node = as_index(list(chain.from_iterable(lists)), "node numbers in edges", num_nodes)
     return assemble(node, repeat(lengths, node.shape[0]), num_nodes, len(lists), None, attributes)
 

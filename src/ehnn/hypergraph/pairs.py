@@ -97,6 +97,11 @@ def arange_like(t: Tensor) -> Tensor:
     return torch.arange(t.shape[0], device=t.device)
 
 
+def starts(counts: Tensor) -> Tensor:
+    """The sum of the counts before each."""
+    return counts.cumsum(0) - counts
+
+
 def repeat(lengths: Tensor, total: int) -> Tensor:
     """``[total]``: each i repeated ``lengths[i]`` times; ``total`` spares a device synchronisation."""
     return torch.repeat_interleave(arange_like(lengths), lengths, output_size=total)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph.kept import plain_tensors
+from ehnn.hypergraph.pairs import starts
 from ehnn.hypergraph.validate import as_index
 
 from .order import OrderEncoding
@@ -41,7 +42,7 @@ class LookupWeights(nn.Module):
             with plain_tensors():
                 k, l = (torch.tensor(o, device=device) for o in (self.source_orders, self.target_orders))
                 counts = (1 + torch.minimum(k.unsqueeze(1), l)).flatten()
-                self._places[device] = k, l, (counts.cumsum(0) - counts).view(len(k), len(l))
+                self._places[device] = k, l, starts(counts).view(len(k), len(l))
         return self._places[device]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -9,21 +9,26 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor, library
+from torch.autograd import forward_ad
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_F = TypeVar("_F", bound=torch.autograd.Function)
 
 BACKENDS = ("auto", "reference", "cpu", "triton")
 _current = os.environ.get("EHNN_BACKEND", "auto")
 NO_SECOND = "{} has no second derivative; use use_backend('reference')"
 """What kernels say that are differentiated twice."""
+NO_TANGENT = "{} has no forward-mode derivative; use use_backend('reference')"
+"""What kernels say that are differentiated forwards."""
 
 
 @contextmanager
 def use_backend(name: str) -> Iterator[None]:
     """Run operations on one backend: ``"reference"`` (plain), ``"cpu"``, ``"triton"`` or ``"auto"``.
 
-    The environment variable ``EHNN_BACKEND`` sets the default.
+    The environment variable ``EHNN_BACKEND`` sets the default. The choice is of the process, not of a thread:
+    gradients are computed in threads of their own.
     """
     global _current
     previous, _current = _current, _checked(name)
@@ -50,8 +55,33 @@ def tf32() -> bool:
 tf32._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
+def in_forward_mode() -> bool:
+    """Whether tangents may come along (`torch.func.jvp`, `torch.autograd.forward_ad`)."""
+    return not torch.compiler.is_compiling() and forward_ad._current_level >= 0
+
+
+_WITH_TANGENT: dict[type[torch.autograd.Function], type[torch.autograd.Function]] = {}
+
+
+def with_tangent(function: type[torch.autograd.Function]) -> Callable[[type[_F]], type[_F]]:
+    """Says of a subclass of ``function`` that it has a ``jvp``: `apply` takes it in forward mode.
+
+    `torch.compile` traces no function that has one.
+    """
+
+    def register(kind: type[_F]) -> type[_F]:
+        _WITH_TANGENT[function] = kind
+        return kind
+
+    return register
+
+
 def apply(function: type[torch.autograd.Function], *args: Any) -> Any:
     """``function.apply(*args)`` without its search for default arguments, as costly as a small sum."""
+    if in_forward_mode():
+        function = _WITH_TANGENT.get(function, function)
+        if function.jvp is torch.autograd.Function.jvp:
+            raise NotImplementedError(NO_TANGENT.format(function.__name__.lstrip("_")))
     if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
         return function.apply(*args)
     return super(torch.autograd.Function, function).apply(*args)  # type: ignore[misc]

@@ -37,7 +37,8 @@ def library(name: str, dtype: torch.dtype) -> ctypes.CDLL | None:
         if not path.exists():
             _build([compiler, *told], source, path)
         return ctypes.CDLL(str(path))
-    except (OSError, subprocess.SubprocessError):  # a machine without it is a slower one, not a broken one
+    except (OSError, RuntimeError, subprocess.SubprocessError):
+        # A machine without it, or without a home to keep it in, is a slower one, not a broken one.
         return None
 
 

@@ -26,7 +26,7 @@ from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.kept import plain_tensors
 from ehnn.overlap import Orders, Overlap
 
-from .backend import NO_SECOND, apply
+from .backend import NO_SECOND, apply, in_forward_mode
 from .compiled import library
 from .cpu_phi import FEW, cpu_fits, leading, transformed
 from .dropout import Mask
@@ -142,7 +142,7 @@ def cpu_layer(
     ``rows``; none if nothing is dropped.
     """
     told = masks_of(plan, masks) if masks else None
-    if torch.is_grad_enabled():
+    if torch.is_grad_enabled() or in_forward_mode():
         return apply(_CpuLayer, x, places, plan, signature, told, *parameters)
     return forward(plan, told, x.contiguous(), places, gradient=False)[0]
 

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Pairs
 
-from .backend import NO_SECOND, apply, backend_of
+from .backend import NO_SECOND, apply, backend_of, in_forward_mode
 from .compiled import library
 from .dropout import Mask, check_rows
 from .phi_calls import ROWS_PER_THREAD, Shared, backward, forward
@@ -79,7 +79,7 @@ def cpu_phi(
     seed1, seed2 = (None if mask is None else mask.seed for mask in masks)
     shared = Shared(codes, index, last_index, masks, keep and x.numel() <= FEW)
     values = (x, gamma, beta, first, b1, w2, b2, w3, last, seed1, seed2, shared)
-    if torch.is_grad_enabled() or transformed():
+    if torch.is_grad_enabled() or transformed() or in_forward_mode():
         return apply(_CpuPhi, *values)[0]
     return forward(values[:9], (seed1, seed2), shared, gradient=False)[0]
 

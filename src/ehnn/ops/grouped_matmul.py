@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from .backend import apply, opaque
+from .backend import apply, opaque, with_tangent
 
 
 def grouped_matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
@@ -72,6 +72,37 @@ class _GroupedOuter(torch.autograd.Function):
         return _vmap(_GroupedOuter, info, in_dims, args)
 
 
+@with_tangent(_GroupedMatmul)
+class _GroupedMatmulForward(_GroupedMatmul):
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _GroupedMatmul.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def jvp(ctx: Any, dx: Tensor | None, dw: Tensor | None, _: Any) -> Tensor:
+        return _bilinear(_GroupedMatmul, dx, dw, *ctx.saved_tensors)
+
+
+@with_tangent(_GroupedOuter)
+class _GroupedOuterForward(_GroupedOuter):
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _GroupedOuter.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def jvp(ctx: Any, dx: Tensor | None, dy: Tensor | None, _: Any) -> Tensor:
+        return _bilinear(_GroupedOuter, dx, dy, *ctx.saved_tensors)
+
+
+def _bilinear(fn: Any, da: Tensor | None, db: Tensor | None, a: Tensor, b: Tensor, ptr: Tensor) -> Tensor:
+    """The tangent of ``fn(a, b, ptr)``."""
+    parts = [] if da is None else [apply(fn, da, b, ptr)]
+    parts += [] if db is None else [apply(fn, a, db, ptr)]
+    return parts[0] if len(parts) == 1 else parts[0] + parts[1]
+
+
 def _vmap(fn: Any, info: Any, in_dims: tuple[Any, ...], args: tuple[Tensor, ...]) -> tuple[Tensor, int]:
     """Runs side by side are more of the leading dimension."""
     *values, ptr = args
@@ -80,7 +111,7 @@ def _vmap(fn: Any, info: Any, in_dims: tuple[Any, ...], args: tuple[Tensor, ...]
         t.unsqueeze(0).expand(runs, *t.shape) if d is None else t.movedim(d, 0)
         for t, d in zip(values, in_dims, strict=False)
     ]
-    out = fn.apply(*(t.flatten(0, 1) for t in moved), ptr)
+    out = apply(fn, *(t.flatten(0, 1) for t in moved), ptr)
     return out.reshape(runs, moved[0].shape[1], *out.shape[1:]), 0
 
 

@@ -31,7 +31,10 @@ def join(z: Tensor, x: Tensor, table: Tensor, pairs: Pairs | None) -> Tensor:
     if backend_of(z) == "triton" and z.numel():
         places = [None] * 8 if pairs is None or one else structure(pairs, z)
         return apply(_Join, z.unsqueeze(0), x.unsqueeze(0), table.unsqueeze(0), *places).squeeze(0)
-    return z.add_(x).add_(table if pairs is None or one else spread(table, pairs))
+    shift = table if pairs is None or one else spread(table, pairs)
+    if torch._C._are_functorch_transforms_active():  # z may have fewer runs than what is added to it
+        return z + x + shift
+    return z.add_(x).add_(shift)
 
 
 class _Join(torch.autograd.Function):

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Pairs
 
-from .backend import apply, backend_of, opaque
+from .backend import apply, backend_of, opaque, with_tangent
 from .cpu_sum import compiled_sum, has_kernel
 
 
@@ -109,6 +109,18 @@ class _SegmentSum(torch.autograd.Function):
         x = x.movedim(in_dims[0], 1)  # type: ignore[arg-type]
         y = apply(_SegmentSum, x.flatten(1), *structure)
         return y.reshape(y.shape[0], *x.shape[1:]), 1
+
+
+@with_tangent(_SegmentSum)
+class _SegmentSumForward(_SegmentSum):
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _SegmentSum.setup_context(ctx, inputs, output)
+        ctx.save_for_forward(*inputs[1:])
+
+    @staticmethod
+    def jvp(ctx: Any, x: Tensor, *_: Any) -> Tensor:
+        return apply(_SegmentSum, x, *ctx.saved_tensors)
 
 
 def run_sum(

@@ -35,7 +35,9 @@ def shifted_relu(z: Tensor, table: Tensor, pairs: Pairs | None, mask: Mask | Non
     if backend_of(z) == "triton" and z.numel():
         places = [None] * 8 if pairs is None or one else structure(pairs, z)
         return apply(_ShiftedRelu, z.unsqueeze(0), table.unsqueeze(0), *fused_mask(mask), *places).squeeze(0)
-    y = z.add_(table if pairs is None or one else spread(table, pairs)).relu_()
+    shift = table if pairs is None or one else spread(table, pairs)
+    # Under a transform, z may have fewer runs than what is added to it.
+    y = (z + shift if torch._C._are_functorch_transforms_active() else z.add_(shift)).relu_()
     return y if mask is None else seeded_dropout(y, mask)
 
 

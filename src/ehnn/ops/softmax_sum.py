@@ -24,7 +24,8 @@ from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.pairs import repeat
 
 from .backend import NO_SECOND, apply, backend_of, opaque
-from .segment_sum import cpu_sum, run_sum, structure
+from .heads import fold, unfold, weighted_sum
+from .segment_sum import run_sum, structure
 
 _SAFE_RANGE = {torch.float16: 4.0}
 """Logits of one head that differ by less (default 40) can share one shift: exp stays far from underflow."""
@@ -84,9 +85,9 @@ class _SoftmaxSum(torch.autograd.Function):
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Tensor) -> tuple[tuple[Tensor, Tensor], Any]:
         """Runs side by side are more heads."""
         x, logits, *structure = args
-        x, logits = (_fold(t, d, info.batch_size) for t, d in zip((x, logits), in_dims, strict=False))
+        x, logits = (fold(t, d, info.batch_size) for t, d in zip((x, logits), in_dims, strict=False))
         y, lse = apply(_SoftmaxSum, x, logits, *structure)
-        return (_unfold(y, info.batch_size), _unfold(lse, info.batch_size)), (1, 1)
+        return (unfold(y, info.batch_size), unfold(lse, info.batch_size)), (1, 1)
 
 
 class _SoftmaxSumBackward(torch.autograd.Function):
@@ -108,19 +109,9 @@ class _SoftmaxSumBackward(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *args: Tensor) -> tuple[tuple[Tensor, Tensor], Any]:
         values, structure = args[:5], args[5:]
-        values = tuple(_fold(t, d, info.batch_size) for t, d in zip(values, in_dims, strict=False))
+        values = tuple(fold(t, d, info.batch_size) for t, d in zip(values, in_dims, strict=False))
         dx, ds = apply(_SoftmaxSumBackward, *values, *structure)
-        return (_unfold(dx, info.batch_size), _unfold(ds, info.batch_size)), (1, 1)
-
-
-def _fold(t: Tensor, dim: int | None, runs: int) -> Tensor:
-    """Runs as more heads: ``[rows, runs · heads, …]``."""
-    t = t.unsqueeze(1).expand(t.shape[0], runs, *t.shape[1:]) if dim is None else t.movedim(dim, 1)
-    return t.reshape(t.shape[0], runs * t.shape[2], *t.shape[3:])
-
-
-def _unfold(t: Tensor, runs: int) -> Tensor:
-    return t.reshape(t.shape[0], runs, t.shape[1] // runs, *t.shape[2:])
+        return (unfold(dx, info.batch_size), unfold(ds, info.batch_size)), (1, 1)
 
 
 @opaque("ehnn::softmax_sum")
@@ -142,7 +133,7 @@ def _forward(
         split = None if chunk_ptr is None or row_ptr is None else (chunk_ptr, row_ptr)
         return softmax_sum(x, logits, ptr, index, split)
     top = logits.amax(0)
-    if _narrow(logits, top):
+    if narrow(logits, top):
         weight = (logits - top).exp()
         y, total = _two_sums(weight.unsqueeze(-1) * x, weight, ptr, index)
         return y / total.clamp(min=torch.finfo(total.dtype).tiny).unsqueeze(-1), _lse(total, top)
@@ -176,7 +167,7 @@ def _backward(
         return softmax_sum_backward(grad, x, logits, y, lse, t_ptr, t_index, split)
     inner = (grad * y).sum(-1)
     top = logits.amax(0)
-    if _narrow(logits, top):
+    if narrow(logits, top):
         share = (top - lse).exp().nan_to_num(0.0, posinf=0.0).to(logits.dtype)
         dx, through = _two_sums(share.unsqueeze(-1) * grad, share * inner, t_ptr, t_index)
         weight = (logits - top).exp()
@@ -191,7 +182,7 @@ def _(grad: Tensor, x: Tensor, logits: Tensor, *_: Any) -> tuple[Tensor, Tensor]
     return torch.empty_like(x), torch.empty_like(logits)
 
 
-def _narrow(logits: Tensor, top: Tensor) -> bool:
+def narrow(logits: Tensor, top: Tensor) -> bool:
     """Whether the logits of every head lie within the safe range (False if any is NaN)."""
     return bool((top - logits.amin(0) < _SAFE_RANGE.get(logits.dtype, 40.0)).all())
 
@@ -216,7 +207,7 @@ def _forward_by_pair(x: Tensor, logits: Tensor, ptr: Tensor, index: Tensor) -> t
     top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(s), s, "amax")
     weight = (s - top[rows]).exp()
     total = torch.zeros_like(top).index_add(0, rows, weight)
-    y = _weighted_sum(x, weight / total[rows], ptr, index)
+    y = weighted_sum(x, weight / total[rows], ptr, index)
     return y, _lse(total, top)
 
 
@@ -225,17 +216,8 @@ def _backward_by_pair(
 ) -> tuple[Tensor, Tensor]:
     column = repeat(t_ptr.diff(), t_index.shape[0])
     alpha = (logits[column] - lse[t_index]).exp().to(logits.dtype)
-    dx = _weighted_sum(grad, alpha, t_ptr, t_index)
+    dx = weighted_sum(grad, alpha, t_ptr, t_index)
     return dx, torch.zeros_like(logits).index_add(0, column, alpha * inner[t_index])
-
-
-def _weighted_sum(x: Tensor, weight: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
-    """``[cols, heads, c]`` with weights ``[pairs, heads]``; the loop is over heads."""
-    sums = [
-        cpu_sum(x[:, h].contiguous(), ptr, index, weight[:, h].contiguous().to(x.dtype))
-        for h in range(x.shape[1])
-    ]
-    return torch.stack(sums, 1)
 
 
 partial_softmax_sum, partial_softmax_sum_backward = _forward, _backward

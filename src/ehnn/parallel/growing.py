@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph.pairs import starts
 
 _ROW = 8
 _NODE = 1.5
@@ -66,7 +67,7 @@ def _breadth_first(h: Hypergraph) -> Tensor:
 
 def _cut_evenly(order: Tensor, weight: Tensor, ranks: int) -> Tensor:
     """Pieces of ``order`` of equal weight."""
-    before = weight[order].cumsum(0) - weight[order]
+    before = starts(weight[order])
     part = torch.empty_like(order)
     part[order] = torch.div(before * ranks, max(int(weight.sum()), 1), rounding_mode="floor")
     return part

@@ -11,6 +11,7 @@ from torch import Tensor
 from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.pairs import pairs_from_coo
 from ehnn.ops import segment_sum
+from ehnn.ops.softmax_sum import narrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +64,35 @@ class SampledPairs(Pairs):
         return total
 
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
-        """The estimate of `ehnn.ops.segment_softmax_sum`: one shift per head, then two sums."""
+        """The estimate of `ehnn.ops.segment_softmax_sum`: one shift per head, then two sums.
+
+        Where the logits of a head lie so far apart that the smaller ones would vanish beside the largest, the
+        shift is the largest logit of each row.
+        """
         if not x.shape[0]:
             return self.reduce_sum(x)
-        weight = (logits - logits.detach().amax(0)).exp()
-        both = self.reduce_sum(torch.cat([weight.unsqueeze(-1) * x, weight.unsqueeze(-1)], -1))
+        top = logits.detach().amax(0)
+        if narrow(logits.detach(), top):
+            weight = (logits - top).exp()
+            both = self.reduce_sum(torch.cat([weight.unsqueeze(-1) * x, weight.unsqueeze(-1)], -1))
+        else:
+            both = self._softmax_by_pair(x, logits)
         return both[..., :-1] / both[..., -1:].clamp(min=torch.finfo(x.dtype).tiny)
+
+    def _softmax_by_pair(self, x: Tensor, logits: Tensor) -> Tensor:
+        """``[num_rows, heads, c + 1]``: both sums with a weight for each drawn pair."""
+        at = [(part, torch.repeat_interleave(part.pairs.ptr.diff()), part.pairs.index) for part in self.parts]
+        top = logits.new_full((self.num_rows, logits.shape[1]), -torch.inf)
+        for _, rows, index in at:
+            found = logits.detach()[index]
+            top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(found), found, "amax")
+        both = x.new_zeros(self.num_rows, *x.shape[1:-1], x.shape[-1] + 1)
+        for part, rows, index in at:
+            weight = (logits[index] - top[rows]).exp().unsqueeze(-1)
+            for given, place in ((part.scale, rows), (part.weight, index)):
+                weight = weight if given is None else weight * _column(given[place], weight)
+            both = both.index_add(0, rows, torch.cat([weight * x[index], weight], -1).to(both.dtype))
+        return both
 
 
 def _column(values: Tensor, like: Tensor) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
-from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, repeat
+from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, repeat, starts
 from ehnn.hypergraph.validate import as_count, as_index
 from ehnn.overlap import Family
 from ehnn.tasks.draws import generator_of
@@ -128,7 +128,7 @@ def _draw(
     lengths = ptr[rows + 1] - begin
     total = int(lengths.sum())
     which = repeat(lengths, total)
-    inside = arange_like(which) - (lengths.cumsum(0) - lengths)[which]
+    inside = arange_like(which) - starts(lengths)[which]
     place = begin[which] + inside
     if limit >= 0:
         order = torch.argsort(torch.rand(total, dtype=torch.float64, device=ptr.device, generator=generator))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.pairs import starts
 from ehnn.hypergraph.validate import as_count
 
 CHANNELS = 16
@@ -25,7 +26,7 @@ def synthetic(
     y = torch.randint(classes, (num_nodes,), generator=g)
     by_class = torch.argsort(y, stable=True)
     counts = torch.bincount(y, minlength=classes)
-    start = counts.cumsum(0) - counts
+    start = starts(counts)
     orders = torch.randint(2, 7, (num_edges,), generator=g)
     edge = torch.repeat_interleave(torch.arange(num_edges), orders)
     kind = torch.randint(classes, (num_edges,), generator=g)[edge]

@@ -88,6 +88,8 @@ class _Trainer:
             {k: v.detach().clone() for k, v in runs.parameters.items()} if config.ema is not None else None
         )
         self.epoch = self.last_gain = 0
+        self._rng: Tensor | None = None
+        self._on_schedule: dict[str, Any] | None = None  # what a training that goes on must not see more than
         self.loss: list[float] = []
         self.first_loss: list[float] | None = None
         self.step = torch.zeros((), dtype=torch.int64, device=device)
@@ -96,6 +98,16 @@ class _Trainer:
 
     def run(self, label: str, quiet: bool, end: float | None = None) -> Result:
         """All epochs that are left, or those that are over before the time ``end``."""
+        with torch.random.fork_rng(devices=[]):
+            if self._rng is not None:
+                torch.set_rng_state(self._rng)
+            elif self.result.runs.draws:
+                torch.manual_seed(self.result.runs.seeds[0])
+            self._run(label, quiet, end)
+            self.finish()
+        return self.result
+
+    def _run(self, label: str, quiet: bool, end: float | None) -> None:
         with Progress(label, self.config.epochs, self.epoch, quiet) as progress:
             while self.epoch < self.config.epochs and not self.out_of_patience():
                 begun = time.monotonic()
@@ -103,12 +115,20 @@ class _Trainer:
                 now = time.monotonic()
                 out_of_time = end is not None and 2 * now - begun > end
                 if out_of_time and not self._evaluated():
+                    best = {name: value.clone() for name, value in self.result.best.items()}
+                    self._on_schedule = self._selection() | {"best": best}
                     shown |= self._evaluate()
                 progress.update(self.epoch, **shown)
                 if out_of_time:
                     break
-        self.finish()
-        return self.result
+
+    def _selection(self) -> dict[str, Any]:
+        """What evaluations have found so far."""
+        found = self.result
+        return {
+            "best": found.best, "history": list(found.history), "best_valid": list(found.best_valid),
+            "best_epoch": list(found.best_epoch), "last_gain": self.last_gain,
+        }  # fmt: skip
 
     # ------------------------------------------------------------------ one epoch
 
@@ -192,6 +212,11 @@ class _Trainer:
     def _evaluate(self) -> dict[str, float]:
         metrics = self.task.evaluate(self._predict)
         self._check_numbers(metrics)
+        if "valid" in metrics and len(metrics["valid"]) != len(self.result.runs):
+            raise ValueError(
+                f"valid must have a number for each of {len(self.result.runs)} runs, "
+                f"got {len(metrics['valid'])}"
+            )
         if self.config.patience is not None and "valid" not in metrics:
             raise ValueError(f"patience={self.config.patience} needs validation data, the task has none")
         row: dict[str, Any] = {"epoch": self.epoch, "loss": self.loss} | {
@@ -208,8 +233,8 @@ class _Trainer:
                 self.last_gain = self.epoch if value > self.result.best_valid[r] else self.last_gain
                 self.result.best_valid[r], self.result.best_epoch[r] = value, self.epoch
                 runs = self.result.runs
-                for name, value in ((self.average or runs.parameters) | runs.statistics()).items():
-                    self.result.best[name][r] = value[r]
+                for name, tensor in ((self.average or runs.parameters) | runs.statistics()).items():
+                    self.result.best[name][r] = tensor[r]
         return {k: v.double().mean().item() for k, v in metrics.items() if "/" not in k}
 
     def _check_numbers(self, metrics: dict[str, Tensor]) -> None:
@@ -253,19 +278,16 @@ class _Trainer:
                 f"parameters are not finite after epoch {self.epoch}; {self._kept()}; lower lr"
             )
         self.directory.mkdir(parents=True, exist_ok=True)
+        selection = dict(self._on_schedule or self._selection())
         tensors = {f"parameters.{k}": v for k, v in self.result.runs.state().items()}
-        tensors |= {f"best.{k}": v for k, v in self.result.best.items()}
+        tensors |= {f"best.{k}": v for k, v in selection.pop("best").items()}
         tensors |= {f"average.{k}": v for k, v in (self.average or {}).items()}
         tensors |= optimizer_tensors(self.optimizer) | {"rng": torch.get_rng_state()}
         state = {
             "epoch": self.epoch,
-            "last_gain": self.last_gain,
             "step": int(self.step),
-            "history": self.result.history,
-            "best_valid": self.result.best_valid,
-            "best_epoch": self.result.best_epoch,
             "identity": self._identity(),
-        }
+        } | selection
         save_checkpoint(self.directory, tensors, state)
 
     def _resume(self) -> None:
@@ -293,7 +315,7 @@ class _Trainer:
         for name, average in (self.average or {}).items():
             average.copy_(tensors[f"average.{name}"])
         load_optimizer(self.optimizer, tensors)
-        torch.set_rng_state(tensors["rng"])
+        self._rng = tensors["rng"]
         self.epoch, self.last_gain = state["epoch"], state["last_gain"]
         self.step.fill_(state["step"])
         self.result.history = state["history"]

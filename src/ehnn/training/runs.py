@@ -46,7 +46,8 @@ class Runs:
         models = [_seeded(make, seed) for seed in self.seeds]
         if len(models) > 1 and any(_keeps_statistics(module) for module in models[0].modules()):
             raise ValueError(f"a model with running statistics is trained one seed at a time, got {seeds}")
-        if len(models) > 1 and any(_draws(module) for module in models[0].modules()):
+        self.draws = any(_draws(module) for module in models[0].modules())
+        if len(models) > 1 and self.draws:
             raise ValueError(
                 f"torch.nn.Dropout draws masks of its own and is trained one seed at a time, got {seeds}; "
                 "ehnn.nn.dropout.Dropout takes its place"

@@ -20,7 +20,7 @@ from torch.nn.functional import leaky_relu
 from ehnn.hypergraph import Pairs
 from ehnn.hypergraph.pairs import repeat
 from ehnn.ops.backend import NO_SECOND, backend_of, opaque
-from ehnn.ops.segment_sum import cpu_sum
+from ehnn.ops.heads import fold, unfold, weighted_sum
 
 _BUDGET = 2**25
 """Numbers of pairs × heads, or of pairs × channels, that are held at once."""
@@ -111,14 +111,9 @@ def _over_runs(
     fn: Any, values: int, runs: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]
 ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
     """``fn`` with the runs of its first ``values`` arguments (``[rows, heads, …]``) folded into heads."""
-    folded = [_fold(t, d, runs) for t, d in zip(args[:values], in_dims[:values], strict=True)]
+    folded = [fold(t, d, runs) for t, d in zip(args[:values], in_dims[:values], strict=True)]
     out = fn.apply(*folded, *args[values:])
-    return tuple(t.reshape(t.shape[0], runs, -1, *t.shape[2:]) for t in out), (1,) * len(out)
-
-
-def _fold(t: Tensor, dim: int | None, runs: int) -> Tensor:
-    t = t.unsqueeze(1).expand(t.shape[0], runs, *t.shape[1:]) if dim is None else t.movedim(dim, 1)
-    return t.reshape(t.shape[0], runs * t.shape[2], *t.shape[3:])
+    return tuple(unfold(t, runs) for t in out), (1,) * len(out)
 
 
 def _heads_at_once(heads: int, pairs: int) -> list[slice]:
@@ -137,7 +132,7 @@ def _forward(x: Tensor, source: Tensor, target: Tensor, ptr: Tensor, index: Tens
         top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(logits), logits, "amax")
         weight = logits.sub_(top.index_select(0, rows)).exp_()
         total = torch.zeros_like(top).index_add_(0, rows, weight)
-        y[:, part] = _weighted_sums(x[:, part], weight.div_(total.index_select(0, rows)), ptr, index)
+        y[:, part] = weighted_sum(x[:, part], weight.div_(total.index_select(0, rows)), ptr, index)
         lse[:, part] = total.log() + top
     return y, lse
 
@@ -166,7 +161,7 @@ def _backward(
         logits = _rows(target, t_index, part) + _rows(source, cols, part)
         positive = logits > 0
         alpha = leaky_relu(logits, _SLOPE).sub_(_rows(lse, t_index, part)).exp_()
-        dx[:, part] = _weighted_sums(grad[:, part], alpha, t_ptr, t_index)
+        dx[:, part] = weighted_sum(grad[:, part], alpha, t_ptr, t_index)
         through = _inner_products(grad[:, part], x[:, part], t_index, cols).sub_(_rows(inner, t_index, part))
         change = through.mul_(alpha).mul_(torch.where(positive, logits.new_ones(()), _SLOPE))
         ds[:, part] = torch.zeros_like(ds[:, part]).index_add_(0, cols, change)
@@ -182,12 +177,6 @@ def _(grad: Tensor, x: Tensor, source: Tensor, target: Tensor, *_: Any) -> tuple
 def _rows(t: Tensor, index: Tensor, part: slice) -> Tensor:
     """``t[index, part]``; several times faster on a CPU."""
     return t[:, part].index_select(0, index)
-
-
-def _weighted_sums(x: Tensor, weight: Tensor, ptr: Tensor, index: Tensor) -> Tensor:
-    """``[cols, heads, c]`` with weights ``[pairs, heads]`` → ``[rows, heads, c]``; the loop is over heads."""
-    sums = [cpu_sum(x[:, h].contiguous(), ptr, index, weight[:, h].contiguous()) for h in range(x.shape[1])]
-    return torch.stack(sums, 1)
 
 
 def _inner_products(a: Tensor, b: Tensor, rows: Tensor, cols: Tensor) -> Tensor:

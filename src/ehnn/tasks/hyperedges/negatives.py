@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.pairs import lexsort, repeat
+from ehnn.hypergraph.pairs import lexsort, repeat, starts
 
 from .sets import from_rows, is_in, structure
 
@@ -137,7 +137,7 @@ def _take(h: Hypergraph, edges: Tensor) -> Hypergraph:
     """The hyperedges numbered ``edges``, in that order."""
     lengths = h.orders[edges]
     row = repeat(lengths, int(lengths.sum()))
-    offset = torch.arange(len(row)) - (lengths.cumsum(0) - lengths)[row]
+    offset = torch.arange(len(row)) - starts(lengths)[row]
     return from_rows(lengths, h.incidence.index[h.incidence.ptr[edges][row] + offset], h.num_nodes)
 
 

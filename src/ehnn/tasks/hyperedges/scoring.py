@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import reduce
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -42,6 +44,22 @@ class Scored(Hypergraph):
         values["_overlaps"] = dict(h._overlaps)  # relations to these candidates are kept here alone
         answers = None if answers is None else answers.to(h.device)
         return cls(**values, candidates=structure(candidates).to(h.device), answers=answers)
+
+    def replace(self, **changes: Any) -> Scored:
+        """As of every hypergraph; relations to other candidates are not kept."""
+        found = super().replace(**changes)
+        if "candidates" in changes:
+            kept = {ends: value for ends, value in self._overlaps.items() if ends[1] != "candidates"}
+            found = dataclasses.replace(found, _overlaps=kept)
+        return found  # type: ignore[return-value]
+
+    def permute_nodes(self, perm: Any) -> Scored:
+        """The candidates are renumbered too."""
+        found = super().permute_nodes(perm)
+        return found.replace(candidates=self.candidates.permute_nodes(perm))  # type: ignore[return-value]
+
+    def subhypergraph(self, nodes: Any, *, whole_edges: bool = False) -> Hypergraph:
+        raise ValueError("a part of a Scored hypergraph has no candidates; take it before Scored.of")
 
     def to_candidates(self, source: str) -> Overlap:
         """The relation of a family to the candidates, computed once."""
@@ -139,7 +157,7 @@ class HyperedgePrediction:
     def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
         """AUROC in percent of each run on the validation hyperedges."""
         if self._valid is None:
-            return {"valid": torch.zeros(1)}
+            return {}
         logits = predict(self._valid).squeeze(-1)
         return {"valid": torch.tensor([100 * auroc(run, self._valid.answers) for run in logits])}
 

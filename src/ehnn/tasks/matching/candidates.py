@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph.kept import kept_property
-from ehnn.hypergraph.pairs import arange_like, repeat
+from ehnn.hypergraph.pairs import arange_like, repeat, starts
 
 from .pair_batch import PairBatch
 
@@ -90,6 +90,10 @@ class Candidates:
         empty = values.new_full((self.num_pairs * self.width**2,), fill)
         return empty.scatter(0, self.grid, values).reshape(self.num_pairs, self.width, self.width)
 
+    def total(self, values: Tensor) -> Tensor:
+        """``[c, …] → [pairs, …]``: the sum over the candidates of each pair."""
+        return values.new_zeros(self.num_pairs, *values.shape[1:]).index_add(0, self.pair, values)
+
     def tables(self, x_a: Tensor, x_b: Tensor) -> tuple[Tensor, Tensor]:
         """``[n, d] → [pairs, width, d]`` of both sides: rows image after image, padded with zeros."""
         return self._padded(x_a, self.rows_a), self._padded(x_b, self.rows_b)
@@ -132,8 +136,3 @@ def products(owner: Tensor, counts: Tensor, total: int) -> tuple[Tensor, Tensor,
     first = starts(times) - starts(counts)[owner]
     left = repeat(times, total)
     return left, arange_like(left) - first[left], first
-
-
-def starts(counts: Tensor) -> Tensor:
-    """The sum of the counts before each."""
-    return counts.cumsum(0) - counts

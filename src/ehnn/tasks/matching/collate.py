@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from ehnn.hypergraph.pairs import starts
+
 from .feature_cache import FeatureStore
 from .graphs import delaunay
 from .keypoints import Keypoints
@@ -34,7 +36,7 @@ def collate(pairs: Sequence[Pair], features: FeatureStore | None = None, images:
 
 def _side(items: Sequence[Keypoints], features: FeatureStore | None, images: bool) -> Side:
     counts = torch.tensor([len(k) for k in items])
-    first = (counts.cumsum(0) - counts).tolist()
+    first = starts(counts).tolist()
     graphs = [delaunay(k.points) for k in items]
     seen: tuple[Tensor | None, Tensor | None] = (None, None)
     if features is not None:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from ehnn.hypergraph.pairs import starts
+
 from .pair_batch import NOT_COUNTED, PairBatch, Side, Sizes
 from .sinkhorn import WIDEST
 
@@ -142,7 +144,7 @@ def _shared(total: int, parts: int, most: int) -> list[int]:
 
 def _with(side: Side, images: list[_Image]) -> Side:
     counts = torch.cat([side.counts, torch.tensor([image.points for image in images])])
-    first = (counts.cumsum(0) - counts)[len(side.counts) :].tolist()
+    first = starts(counts)[len(side.counts) :].tolist()
     more = list(zip(images, first, strict=True))
     made = replace(
         side,

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
+from ehnn.hypergraph.pairs import starts
+
 from .feature_cache import FeatureStore
 from .images import SIZE
 from .keypoints import Keypoints
@@ -37,11 +39,11 @@ class Places:
         """Images and sets of keypoints in the order in which they first occur."""
         sets = distinct(items)
         lengths = torch.tensor([len(k) for k in sets], dtype=torch.int64)
-        starts = (lengths.cumsum(0) - lengths).tolist()
+        begin = starts(lengths).tolist()
         number: dict[str, int] = {}
         for k in sets:
             number.setdefault(k.id, len(number))
-        first = {k.content: start for k, start in zip(sets, starts, strict=True)}
+        first = {k.content: start for k, start in zip(sets, begin, strict=True)}
         return cls(number, first, int(lengths.sum()))
 
     def images(self, items: Iterable[Keypoints]) -> Tensor:

@@ -117,11 +117,11 @@ def integer_fixed_point(nodes: Tensor, edges: Tensor, association: Association, 
     for _ in range(steps):
         slope = a + _pull(x, k, pairs)
         corner = (hungarian(slope, candidates)[candidates.a] == candidates.b).double()
-        found = _total(corner * (a + _pull(corner, k, pairs) / 2), candidates)
+        found = candidates.total(corner * (a + _pull(corner, k, pairs) / 2))
         better = found > value
         best, value = torch.where(better[candidates.pair], corner, best), torch.maximum(value, found)
         way = corner - x
-        rise, bend = _total(slope * way, candidates), _total(way * _pull(way, k, pairs) / 2, candidates)
+        rise, bend = candidates.total(slope * way), candidates.total(way * _pull(way, k, pairs) / 2)
         if bool((rise < 1e-9).all()):
             break
         share = torch.where(bend < 0, (rise / (-2 * bend).clamp(min=1e-12)).clamp(0, 1), 1.0)
@@ -133,11 +133,6 @@ def _pull(x: Tensor, k: Tensor, pairs: Tensor) -> Tensor:
     """``[c]``: what the 2-edges of each candidate add to its slope."""
     out = torch.zeros_like(x)
     return out.index_add_(0, pairs[0], k * x[pairs[1]]).index_add_(0, pairs[1], k * x[pairs[0]])
-
-
-def _total(values: Tensor, candidates: Candidates) -> Tensor:
-    """``[c] → [pairs]``."""
-    return values.new_zeros(candidates.num_pairs).index_add(0, candidates.pair, values)
 
 
 def hamming_loss(log_p: Tensor, batch: PairBatch, candidates: Candidates) -> Tensor:

@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ehnn.hypergraph.pairs import starts
+
 from ..association import Association, associate
 from ..candidates import Candidates, candidates_of
 from ..hungarian import hungarian
@@ -110,7 +112,7 @@ class Graduated(nn.Module):
         left, right = groups.pairs
         pairs = pairs_of(groups, left, right)
         found = candidates_of(pairs)
-        first = groups.images.counts.cumsum(0) - groups.images.counts
+        first = starts(groups.images.counts)
         rows_a, rows_b = first[left][found.pair] + found.local_a, first[right][found.pair] + found.local_b
         p = sinkhorn((x[rows_a] * x[rows_b]).sum(1), found).exp()
         return groups.joint(p, groups.cell(rows_a, rows_b))

@@ -9,9 +9,9 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.pairs import arange_like, repeat
+from ehnn.hypergraph.pairs import arange_like, repeat, starts
 
-from ..candidates import Candidates, starts
+from ..candidates import Candidates
 from ..pair_batch import PairBatch, Side
 
 

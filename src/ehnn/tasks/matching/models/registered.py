@@ -72,10 +72,10 @@ def registration(p: Tensor, batch: PairBatch, candidates: Candidates) -> Tensor:
     """
     u, v = normalised(batch.a)[candidates.a], normalised(batch.b)[candidates.b]
     share = p.to(u.dtype).unsqueeze(1)
-    total = _total(share, candidates).clamp(min=1e-6)
-    u, v = (z - (_total(share * z, candidates) / total)[candidates.pair] for z in (u, v))
+    total = candidates.total(share).clamp(min=1e-6)
+    u, v = (z - (candidates.total(share * z) / total)[candidates.pair] for z in (u, v))
     dot, cross = (u * v).sum(1), u[:, 0] * v[:, 1] - u[:, 1] * v[:, 0]
-    sums = _total(share * torch.stack([dot, cross, u.square().sum(1)], 1), candidates)
+    sums = candidates.total(share * torch.stack([dot, cross, u.square().sum(1)], 1))
     scale = (sums[:, :2] / (sums[:, 2:] + 1e-3))[candidates.pair]
     turned = torch.stack([-u[:, 1], u[:, 0]], 1)
     error = (scale[:, :1] * u + scale[:, 1:] * turned - v).square().sum(1)
@@ -93,9 +93,3 @@ def normalised(side: Side) -> Tensor:
 
     centred = side.points - mean(side.points)
     return centred / mean(centred.square().sum(1, keepdim=True)).clamp(min=1e-12).sqrt()
-
-
-def _total(values: Tensor, candidates: Candidates) -> Tensor:
-    """``[c, d] → [pairs, d]``."""
-    empty = values.new_zeros(candidates.num_pairs, values.shape[1])
-    return empty.index_add(0, candidates.pair, values)
