@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from ehnn import Hypergraph
+from ehnn.cli import places
 from ehnn.cli.known import beside, mostly_of
 
 from .own_tables import COLUMNS, QUICK, predictions, run, write
@@ -136,3 +137,24 @@ def test_fresh_forgets_all_of_the_old_run(tmp_path: Path, monkeypatch: pytest.Mo
         == wanted.split("test accuracy")[1].split("Written")[0]
     )
     run("train", "--data", "two.csv", "--out", "a", *common, "--lr", 0.01, "--fresh")
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_node_that_differs_by_one_set_has_a_place_near_by(whole, monkeypatch):
+    """Each node is in one of four sets of each kind: directions that nothing points in are no places."""
+    if not whole:
+        monkeypatch.setattr(places, "_DENSE", 0)
+    draws = np.random.default_rng(0).integers(4, size=(90, 13))
+    groups: dict[str, list[int]] = {}
+    for i, row in enumerate(draws):
+        for kind, one in enumerate(row):
+            groups.setdefault(f"{kind}: {one}", []).append(i)
+    h = Hypergraph.from_edges(groups.values(), num_nodes=91, edge_names=tuple(groups))
+    learned = places.Places.learn(h)
+    x, _ = learned.encode(h)
+    assert x.shape[1] <= 13 * 3 + 1
+    like_0 = [[*nodes, 90] if 0 in nodes and name[:2] != "5:" else nodes for name, nodes in groups.items()]
+    found, _ = learned.encode(Hypergraph.from_edges(like_0, edge_names=tuple(groups)))
+    scale = x[:90].std(0)
+    assert float(scale.min()) > 1e-3 * float(scale.max())
+    assert float(((found[90] - x[0]) / scale).abs().max()) < 3

@@ -186,3 +186,22 @@ def test_average_rank_of_the_papers_figures_is_the_papers():
     assert average_ranks(table) == pytest.approx(printed)
     assert PAPER["ehnn-transformer"]["walmart-1"] == (68.73, 0.35)
     assert "zoo" not in PAPER["hyper-gcn"]
+
+
+def test_names_of_datasets_may_be_spelled_as_the_catalogue_takes_them():
+    assert settings_of("ehnn-mlp", "Zoo") == EHNN_MLP["zoo"]
+    assert settings_of("ehnn-mlp", "house_0.6") == EHNN_MLP["house-0.6"]
+
+
+def test_the_release_has_two_models():
+    with pytest.raises(ValueError, match="'ehnn-mlp' and 'ehnn-transformer', got 'hgnn'"):
+        as_released("hgnn", Settings())
+    with pytest.raises(ValueError, match="drop_kept=True needs residual=True"):
+        make_model("ehnn-mlp", Settings(8, stack={"drop_kept": True}), 6, 3)
+
+
+def test_stacks_that_differ_between_their_layers_print_differently():
+    plain = {"residual": True}
+    others = ({"residual": True, "drop_kept": True}, {"residual": True, "activation": True})
+    texts = {repr(make_model("ehnn-mlp", Settings(8, stack=o), 6, 3)) for o in (plain, *others)}
+    assert len(texts) == 3

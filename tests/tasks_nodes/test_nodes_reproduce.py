@@ -10,6 +10,7 @@ import torch
 
 from ehnn.reproduce import nodes, nodes_memory, nodes_runs, nodes_table
 from ehnn.reproduce.nodes_config import MODELS, Settings
+from ehnn.reproduce.nodes_store import Store
 from ehnn.results import read_rows, write_rows
 
 SMALL = Settings(8, lr=1e-2)
@@ -117,7 +118,7 @@ def test_rows_table_and_plot(tmp_path):
     ranks = {r["model"]: (r["mean"], r["paper"]) for r in table if r["metric"] == "rank"}
     assert ranks == {"mlp": (1.0, 2.0), "ehnn-mlp": (2.0, 1.0)}
     text = nodes.markdown(table)
-    assert "| ehnn-mlp | 92.00 ± 2.00 (91.15 ± 6.13) | 2.0 |" in text
+    assert "| ehnn-mlp | 92.00 ± 2.00 [2] (91.15 ± 6.13) | 2.0 |" in text
     assert "modelnet40" not in text
     assert nodes.plot(table, tmp_path / "nodes.svg").stat().st_size > 1000
 
@@ -216,3 +217,24 @@ def test_zoo_is_learnt(real_data):
     settings = Settings(64, lr=5e-3, options={"dropout": 0.0}, dropout=0.0)
     found = nodes.run("zoo", "ehnn-mlp", runs=3, epochs=60, data_dir=real_data, settings=settings, quiet=True)
     assert sum(found.values("test")) / 3 > 80
+
+
+def test_runs_are_those_of_their_data_and_say_where_they_come_from(h, tmp_path, monkeypatch):
+    options = {"runs": 1, "epochs": 2, "directory": tmp_path, "quiet": True}
+    monkeypatch.setenv("EHNN_COMMIT", "first")
+    one = nodes.run("zoo", "mlp", h=h, **options)
+    monkeypatch.setenv("EHNN_COMMIT", "second")
+    again = nodes.run("zoo", "mlp", h=h, **options)
+    assert again.records == one.records
+    assert {row["commit"] for row in nodes_table.rows(again, "command")} == {"first"}
+    more = nodes.run("zoo", "mlp", h=h, **(options | {"runs": 2}))
+    assert {row["commit"] for row in nodes_table.rows(more, "command")} == {"first, second"}
+    other = nodes.run("zoo", "mlp", h=h.replace(x=h.x + 1), **options)
+    assert other.records[0]["commit"] == "second"
+
+
+def test_two_stores_of_one_folder_lose_nothing(tmp_path):
+    first, second = (Store.open(tmp_path, "zoo", "mlp", {}) for _ in range(2))
+    first.add([{"seed": 0}])
+    second.add([{"seed": 1}])
+    assert set(Store.open(tmp_path, "zoo", "mlp", {}).records) == {0, 1}

@@ -17,6 +17,7 @@ from ehnn.io._names import factorize
 
 RANK = 64
 _DENSE = 1_000_000  # entries of a matrix that is decomposed as a whole
+_SMALLEST = 1e-4  # the share of the largest singular value below which a direction is none
 _MORE, _STEPS = 8, 6  # further dimensions and products of an approximate decomposition
 
 
@@ -77,8 +78,9 @@ def incidence(h: Hypergraph):  # type: ignore[no-untyped-def]
 def _right_vectors(matrix, rank: int) -> np.ndarray:  # type: ignore[no-untyped-def]
     """``[columns, ≤ rank]`` right singular vectors, largest first; the largest entry of each is positive.
 
-    Of a large matrix they are approximate: a random subspace, brought near by a few products with the matrix
-    (Halko, Martinsson, Tropp 2011), linear in its entries.
+    Those that the matrix takes to next to nothing are left out: in its own rows they read rounding alone, and
+    in the rows of another matrix anything. Of a large matrix they are approximate: a random subspace, brought
+    near by a few products with the matrix (Halko, Martinsson, Tropp 2011), linear in its entries.
     """
     if min(matrix.shape) <= rank + _MORE or matrix.shape[0] * matrix.shape[1] <= _DENSE:
         right = np.linalg.svd(matrix.toarray(), full_matrices=False)[2][:rank].T
@@ -87,6 +89,8 @@ def _right_vectors(matrix, rank: int) -> np.ndarray:  # type: ignore[no-untyped-
         for _ in range(_STEPS):
             right = matrix.T @ _orthonormal(matrix @ _orthonormal(right))
         right = _orthonormal(right)[:, :rank]
+    size = np.linalg.norm(matrix @ right, axis=0)
+    right = right[:, size > _SMALLEST * size.max(initial=0.0)]
     top = np.abs(right).argmax(0)
     return np.ascontiguousarray(right * np.sign(right[top, np.arange(right.shape[1])]))
 

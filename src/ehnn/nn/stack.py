@@ -65,6 +65,8 @@ class Stack(nn.Module):
         after_last: bool = True,
     ) -> None:
         super().__init__()
+        if drop_kept and not residual:
+            raise ValueError("drop_kept=True needs residual=True: without, nothing is kept")
         self.path, self.residual, self.drop_kept = tuple(path), residual, drop_kept
         if isinstance(path, str) or len(self.path) < 2:
             raise ValueError(f"path must name at least two families, got {path!r}")
@@ -88,7 +90,9 @@ class Stack(nn.Module):
         self.classifier = _mlp([width, *classifier, d_out], dropout)
 
     def extra_repr(self) -> str:
-        return f"path={self.path}, residual={self.residual}"
+        told = f"path={self.path}, residual={self.residual}"
+        told += ", drop_kept=True" if self.drop_kept else ""
+        return told + (f", activations={self.activations}" if any(self.activations) else "")
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """Logits; ``x`` stands in for the features of the first family of the path."""

@@ -59,6 +59,8 @@ __all__ = [
 
 def as_released(model: str, settings: Settings) -> Settings:
     """What stands between the layers of ``"ehnn-mlp"`` or ``"ehnn-transformer"`` as in the released code."""
+    if model not in ("ehnn-mlp", "ehnn-transformer"):
+        raise ValueError(f"the release has 'ehnn-mlp' and 'ehnn-transformer', got {model!r}")
     if model == "ehnn-mlp":
         return replace(settings, stack={"activation": True, "after_last": False, "final_norm": False})
     options = {**settings.options, "feed_forward_dropout": 0.5}
@@ -139,6 +141,7 @@ DEFAULTS = {
 def settings_of(model: str, dataset: str) -> Settings:
     """The committed hyperparameters; any other σ of House and Walmart has those of the nearer one."""
     find_model(model)
+    dataset = dataset.strip().lower().replace("_", "-")
     table = SETTINGS.get(model, {"zoo": replace(DEFAULTS.get(model, Settings()), lr=1e-2)})
     stem, _, sigma = dataset.partition("-")
     if dataset not in table and stem in ("house", "walmart"):

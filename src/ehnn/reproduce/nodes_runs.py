@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ import torch
 
 from ehnn.datasets import card, load
 from ehnn.hypergraph import Hypergraph
+from ehnn.results import provenance
 from ehnn.tasks.node_classification import NodeClassification, SampledNodeClassification
 from ehnn.training import TrainConfig, fit
 from ehnn.training.checkpoint import load_checkpoint
@@ -30,7 +32,8 @@ class Outcome:
     """All runs of one model on one dataset.
 
     ``records`` has one entry per run: ``seed``, ``valid`` and ``test`` (percent, at the epoch of the best
-    validation accuracy), ``epoch``, ``seconds`` (None if it was not trained in one go) and ``peak_mb``.
+    validation accuracy), ``epoch``, ``seconds`` (None if it was not trained in one go), ``peak_mb``, and
+    ``commit``, ``hardware`` and ``date`` of its training.
     """
 
     dataset: str
@@ -75,9 +78,8 @@ def run(
     """
     settings = settings or settings_of(model, dataset)
     h = load(card(dataset).name, data_dir) if h is None else h
-    shape = (h.num_nodes, h.num_edges, h.num_incidences)
     rounded = {name: True for name, on in (("amp", amp), ("tf32", tf32)) if on}
-    identity = {"settings": settings.to_dict(), "epochs": epochs, "h": shape} | rounded
+    identity = {"settings": settings.to_dict(), "epochs": epochs, "data": _digest(h)} | rounded
     store = Store.open(directory, dataset, model, identity)
     h = find_model(model).prepare(h).to(device)
     config = replace(settings.train_config(epochs, model), amp=amp)
@@ -99,6 +101,16 @@ def run(
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
     return Outcome(dataset, model, tuple(store.records[seed] for seed in range(runs)))
+
+
+def _digest(h: Hypergraph) -> str:
+    """Of structure, features and labels: runs on other data are others."""
+    found = hashlib.sha256()
+    for tensor in (h.index, h.x, h.y):
+        if tensor is not None:
+            found.update(repr((tuple(tensor.shape), tensor.dtype)).encode())
+            found.update(tensor.cpu().contiguous().numpy().tobytes())
+    return found.hexdigest()[:16]
 
 
 def _train(
@@ -127,6 +139,7 @@ def _train(
     shared = {
         "seconds": seconds / len(seeds) if before == 0 else None,
         "peak_mb": memory.peak_mb() / len(seeds) if before < config.epochs else None,
+        **{key: value for key, value in provenance("").items() if key != "command"},
     }
     tests = result.selected("validation")
     return [

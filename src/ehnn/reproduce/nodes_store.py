@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ehnn.io.atomic import atomic_write
+from ehnn.io.atomic import atomic_write, locked
 from ehnn.training.checkpoint import NAME as CHECKPOINT
 
 
@@ -55,8 +55,12 @@ class Store:
         self.records |= found
         if self.directory is None:
             return
-        with atomic_write(self.directory / "runs.json") as file:
-            file.write(json.dumps(list(self.records.values()), indent=1) + "\n")
+        path = self.directory / "runs.json"
+        with locked(self.directory):
+            kept = {r["seed"]: r for r in self._read(path)} if path.exists() else {}
+            self.records = kept | self.records  # another process may have added some
+            with atomic_write(path) as file:
+                file.write(json.dumps(list(self.records.values()), indent=1) + "\n")
         group = self.group(list(found))
         if group is not None:
             (group / CHECKPOINT).unlink(missing_ok=True)

@@ -14,8 +14,8 @@ from .nodes_config import MODELS
 from .nodes_paper import DATASETS, NOT_PUBLISHED, PAPER
 from .nodes_runs import Outcome
 
-EPOCHS = 500
-"""Of each run in the paper."""
+EPOCHS, RUNS = 500, 20
+"""Of each run, and of them, in the paper."""
 UNAVAILABLE = "data not available here"
 
 
@@ -27,14 +27,16 @@ def rows(outcome: Outcome, command: str) -> list[dict[str, Any]]:
         ("seconds", "seconds_per_run", "none", None),
         ("peak_mb", "peak_mb", "none", None),
     )
-    out = []
+    out, origin = [], provenance(command)
+    for key in ("commit", "hardware", "date"):  # of the runs, which may have been trained before
+        origin[key] = ", ".join(dict.fromkeys(r.get(key, origin[key]) for r in outcome.records))
     for key, metric, selection, figure in kinds:
         values = torch.tensor(outcome.values(key), dtype=torch.float64)
         if len(values):
             out.append({
                 "setting": outcome.dataset, "model": outcome.model, "selection": selection, "metric": metric,
                 "mean": values.mean().item(), "std": values.std(correction=0).item(), "runs": len(values),
-                "paper": figure, **provenance(command),
+                "paper": figure, **origin,
             })  # fmt: skip
     return out
 
@@ -99,7 +101,7 @@ def markdown(table_rows: Sequence[Mapping[str, Any]]) -> str:
     for model in ours:
         texts = [cells.get((model, dataset), "–") + _quoted(model, dataset) for dataset in columns]
         lines.append(f"| {model} | " + " | ".join(texts) + f" | {ranks[model]:.1f} |")
-    lines += ["", "Mean ± standard deviation over runs; in brackets the paper's."]
+    lines += ["", f"Mean ± standard deviation over {RUNS} runs, [or as many]; in round brackets the paper's."]
     absent = [d for d in columns if d not in there]
     if absent:
         fill = f"`ehnn reproduce nodes --datasets {' '.join(absent)} --data-dir DIR`"
@@ -117,7 +119,9 @@ def summary(found: Sequence[Mapping[str, Any]]) -> str:
 
 def _cell_texts(table_rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     return {
-        (r["model"], r["setting"]): f"{r['mean']:.2f} ± {r['std'] or 0:.2f}"
+        (r["model"], r["setting"]): f"{r['mean']:.2f}"
+        + (f" ± {r['std'] or 0:.2f}" if r["runs"] > 1 else "")
+        + (f" [{r['runs']}]" if r["runs"] != RUNS else "")
         for r in table_rows
         if r["metric"] == "accuracy" and r["selection"] == "validation"
     }

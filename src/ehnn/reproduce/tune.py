@@ -7,7 +7,9 @@ study's name: one file may hold many studies.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -69,8 +71,9 @@ def settings_from(model: str, dataset: str, values: Mapping[str, Any]) -> Settin
         options["local_dropout"] = options["global_dropout"] = own.pop("attention_dropout")
     if "classifier_hidden" in own:
         own["classifier_layers"] = 2
-    start = replace(settings_of(model, dataset), lr=1e-3)
-    return replace(start, **own, options=options)  # an unknown name is a TypeError that names it
+    return replace(
+        settings_of(model, dataset), **own, options=options
+    )  # an unknown name is a TypeError that names it
 
 
 def validation_accuracy(
@@ -114,9 +117,14 @@ def tune(
     """
     optuna = _optuna()
     grid = grid_of(model) if grid is None else grid
-    h = load(card(dataset).name, data_dir) if h is None else h
+    if h is None:
+        dataset = card(dataset).name
+        h = load(dataset, data_dir)
     NodeClassification(h, [FIRST_SEED])  # without features or labels: an error before there is a study
-    name = f"{dataset}/{model}/{sampler}/{runs} runs/{epochs} epochs"
+    # With other committed settings, or another grid, it is another search.
+    start = json.dumps([settings_of(model, dataset).to_dict(), grid], sort_keys=True)
+    version = hashlib.sha256(start.encode()).hexdigest()[:6]
+    name = f"{dataset}/{model}/{sampler}/{runs} runs/{epochs} epochs/{version}"
     study = _study(optuna, name, Path(storage), _sampler(optuna, sampler, grid))
     goal = _points(grid) if trials is None else trials
 
