@@ -60,6 +60,10 @@ def test_a_quick_trial_does_not_replace_a_fuller_figure():
     assert fuller(row(runs=5, command="x --epochs 20 --iterations 100"), there) is None
     assert fuller(row(setting="b", runs=1, command="x --epochs 3"), there, usual=500) == "1 runs, 500 epochs"
     assert fuller(row(setting="c"), there) is None
+    cut = "x --epochs 10 --iterations 100 (out of time after 30 iterations)"
+    assert fuller(row(runs=5, command=cut), there) == "5 runs, 1000 steps"
+    few = "x --epochs 20 --iterations 100 --test-pairs 4"
+    assert fuller(row(runs=5, command=few), there) == "5 runs, 1000 steps"
 
 
 @pytest.mark.parametrize("key", ["setting", "model", "selection", "metric"])

@@ -67,13 +67,15 @@ def fuller(row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], usual: int
     """What stands among ``rows`` in the place of ``row``, if it is of more runs or of longer training.
 
     A quick trial should not replace such a figure. Training is as long as the commands say: epochs, times the
-    iterations of one; ``usual`` where they name none. None if nothing is there or it may be replaced.
+    iterations of one; ``usual`` where they name none. Nor should one that was judged on fewer test pairs.
+    None if nothing is there or it may be replaced.
     """
     place = [key for key in IDENTITY if key in row]
     for there in rows:
         if all(there[key] == row[key] for key in place):
             before, now = (steps_of(r["command"], usual) for r in (there, row))
-            if there["runs"] > row["runs"] or before > now:
+            judged, judges = (_test_pairs(r["command"]) for r in (there, row))
+            if there["runs"] > row["runs"] or before > now or judged > judges:
                 unit = "steps" if "--iterations" in there["command"] else "epochs"
                 return f"{there['runs']} runs, {before} {unit}"
     return None
@@ -84,9 +86,20 @@ def steps_of(command: str, usual: int = 1) -> int:
 
     >>> steps_of("x --epochs 3 --iterations 100"), steps_of("x --epochs=3"), steps_of("x", usual=500)
     (300, 3, 500)
+    >>> steps_of("x --epochs 3 --iterations 100 (out of time after 20 iterations)")
+    20
     """
+    cut = re.search(r"out of time after (\d+) iterations", command)
+    if cut:
+        return int(cut[1])
     found = [int(n) for n in re.findall(r"--(?:epochs|iterations)[ =](\d+)", command)]
     return math.prod(found) if found else usual
+
+
+def _test_pairs(command: str) -> float:
+    """Where a command names none, it is all of them."""
+    found = re.search(r"--test-pairs[ =](\d+)", command)
+    return int(found[1]) if found else math.inf
 
 
 def provenance(command: str) -> dict[str, str]:

@@ -142,3 +142,24 @@ def test_missing_things_are_named(images: Path, checkpoint: Path, weights: Path,
     (images / "A.png").write_bytes(b"no image")
     write(images, POINTS, POINTS)
     assert "cannot read the image" in call(images, checkpoint, weights).output
+
+
+def test_an_entry_is_not_that_of_another_image_of_the_same_name(
+    images: Path, checkpoint: Path, weights: Path
+) -> None:
+    (images / "other").mkdir()
+    (images / "other" / "A.png").write_bytes((images / "B.png").read_bytes())
+    result = call(images, checkpoint, weights, more=("--json", str(images / "m.png")))
+    assert "must be two files" in " ".join(result.output.split())
+    arguments = [
+        str(images / "A.png"),
+        str(images / "other" / "A.png"),
+        "--keypoints",
+        str(images / "points.json"),
+    ]
+    arguments += ["--checkpoint", str(checkpoint), "--data-dir", str(weights)]
+    result = CliRunner().invoke(
+        app, [*arguments, "--out", str(images / "m.png"), "--json", str(images / "m.json")]
+    )
+    assert result.exit_code == 2
+    assert "it has 0" in " ".join(result.output.split())

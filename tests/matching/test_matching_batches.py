@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
+from ehnn.tasks.matching.augment import with_copies
 from ehnn.tasks.matching.collate import collate
 from ehnn.tasks.matching.evaluation import evaluation_pairs, harder
 from ehnn.tasks.matching.feature_cache import FeatureStore
@@ -78,7 +80,7 @@ def test_a_gallery_of_images_holds_each_in_its_place(workers: int) -> None:
     assert gallery.images is not None
     assert len(gallery.images) == len({k.id for k in images})
     for k in images[::7]:
-        assert torch.equal(gallery.images[gallery.places.number[k.id]], k.read_image())
+        assert torch.equal(gallery.images[gallery.places.number[k.image_content]], k.read_image())
 
 
 def test_evaluation_pairs_are_fixed_and_of_their_split() -> None:
@@ -92,3 +94,18 @@ def test_evaluation_pairs_are_fixed_and_of_their_split() -> None:
     assert all(len(p.a) == 8 and int((p.target < 0).sum()) == 2 for p in first["2 outliers"])
     with pytest.raises(ValueError, match="kind must be one of"):
         harder([], "upside down")
+
+
+def test_copies_of_one_photograph_with_one_name_keep_their_own_pixels() -> None:
+    """Two objects on one image: their copies share a name and differ in how they are turned."""
+    images = painted_set()
+    one = images.items(split="train")[0]
+    other = replace(one, points=one.points.flip(0), names=one.names[::-1])
+    both = replace(images, splits={"train": (one, other), "test": ()})
+    items = with_copies(both, 2).items()
+    gallery = Gallery.of_images(items)
+    for k, number in zip(items, gallery.places.images(items).tolist(), strict=True):
+        assert gallery.images is not None
+        assert torch.equal(gallery.images[number], k.read_image())
+    same = replace(one, id="the same under another name")
+    assert Gallery.of_images([one, same]).places.images([one, same]).tolist() == [0, 0]

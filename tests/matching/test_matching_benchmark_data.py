@@ -11,6 +11,7 @@ import torch
 
 from ehnn.datasets import DataError
 from ehnn.tasks.matching.cmu_house import cmu_house, frame_pairs
+from ehnn.tasks.matching.files import read_npz
 from ehnn.tasks.matching.voc import voc
 from ehnn.tasks.matching.willow import willow
 
@@ -165,3 +166,41 @@ def test_cmu_house(tmp_path: Path, real_images: Path) -> None:
     np.savez(tmp_path / "vision" / "cmu_house_points.npz", points=np.zeros((3, 4)))
     with pytest.raises(ValueError, match=r"shape \[frames, 2, n\], got \(3, 4\)"):
         cmu_house(tmp_path)
+
+
+@pytest.mark.parametrize("bad", ["003.mat", "003.png"])
+def test_what_is_left_out_of_willow_moves_nothing_between_the_splits(tmp_path: Path, bad: str) -> None:
+    from scipy.io import savemat
+
+    folder = tmp_path / "vision" / "WILLOW-ObjectClass" / "Duck"
+    folder.mkdir(parents=True)
+    for i in range(22):
+        Image.new("RGB", (20, 10)).save(folder / f"{i:03}.png")
+        savemat(folder / f"{i:03}.mat", {"pts_coord": np.arange(8.0).reshape(2, 4)})
+    (folder / bad).write_bytes((folder / bad).read_bytes()[:30])
+    with pytest.warns(UserWarning, match="skipped"):
+        found = willow(tmp_path, skip_bad=True)
+    assert [k.id for k in found.items(split="test")] == ["Duck/020", "Duck/021"]
+    assert len(found.items(split="train")) == 19
+
+
+def test_a_bad_annotation_of_voc_is_skipped_if_asked(tmp_path: Path) -> None:
+    path = voc_original(tmp_path) / "vision" / "annotations" / "cow" / "2008_1_1.xml"
+    whole = len(voc(tmp_path).items())
+    path.write_text("junk")
+    with pytest.raises(ValueError, match=r"2008_1_1\.xml is not XML"):
+        voc(tmp_path)
+    with pytest.warns(UserWarning, match=r"2008_1_1\.xml is not XML"):
+        assert len(voc(tmp_path, skip_bad=True).items()) == whole - 1
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"\x93NUMPY\x01\x00junk"])
+def test_a_broken_archive_of_arrays_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.npz"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"a\.npz is not an npz file of weights"):
+        read_npz(path, "weights")
+    np.save(tmp_path / "b.npy", np.zeros(3))
+    (tmp_path / "b.npy").rename(path)
+    with pytest.raises(ValueError, match=r"a\.npz is not an npz file of weights"):
+        read_npz(path, "weights")

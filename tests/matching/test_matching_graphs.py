@@ -153,3 +153,16 @@ def test_refinement_adds_a_tenth_and_none_of_it_without_layers():
 def test_refinement_of_few_keypoints(counts):
     batch = random_batch([counts])
     assert bool(Refine(6)(torch.randn(sum(counts), 6), spline_graph(batch.a, batch.b)).isfinite().all())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_collinear_points_of_any_image_are_a_path(seed):
+    """Whole pixels on a line, scaled as images are: float32 rounds them off the line a little."""
+    generator = torch.Generator().manual_seed(seed)
+    steps = torch.randperm(40, generator=generator)[:5].sort().values
+    way = torch.randint(1, 9, (2,), generator=generator)
+    size = torch.randint(400, 900, (2,), generator=generator)
+    points = ((steps.unsqueeze(1) * way).double() * 256 / size).float()
+    edges, triangles = delaunay(points)
+    assert edges.T.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4]]
+    assert triangles.shape == (3, 0)

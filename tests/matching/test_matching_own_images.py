@@ -10,7 +10,7 @@ import pytest
 
 from ehnn.tasks.matching.own_images import own_image, own_images
 
-from .keypoint_files import encoded, write
+from .keypoint_files import Image, encoded, write
 
 pytestmark = pytest.mark.usefixtures("no_data")
 
@@ -82,3 +82,18 @@ def test_json_that_is_not_understood(tmp_path: Path) -> None:
 def test_one_image_without_a_file_of_keypoints(tmp_path: Path) -> None:
     found = own_image(write(tmp_path / "a.png", encoded((100, 50))), [(50, 25), (0, 50)])
     assert found.points.tolist() == [[128.0, 128.0], [0.0, 256.0]]
+
+
+def test_a_key_that_stands_twice_is_that_of_one_entry(tmp_path: Path) -> None:
+    Image.new("RGB", (50, 50)).save(tmp_path / "a.png")
+    good = '{"image": "a.png", "keypoints": {"p": [1, 2], "q": [9, 3]}}'
+    bad = '{"image": "a.png", "keypoints": {"p": [1, 2], "p": [9, 3], "q": [3, 3]}}'
+    path = tmp_path / "k.json"
+    path.write_text(f'{{"images": [{good}, {bad}]}}')
+    with pytest.raises(ValueError, match=r"'p' stands twice in entry 1, 'a\.png'"):
+        own_images(path)
+    with pytest.warns(UserWarning, match="stands twice in entry 1"):
+        assert len(own_images(path, skip_bad=True).items()) == 1
+    path.write_text(f'{{"images": [{good.replace("[9, 3]", "[9, 1" + "0" * 400 + "]")}]}}')
+    with pytest.raises(ValueError, match=r"keypoint 'q' of 'a\.png'"):
+        own_images(path)

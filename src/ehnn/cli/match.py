@@ -48,6 +48,8 @@ def match(
     ehnn match A.jpg B.jpg --keypoints keypoints.json --checkpoint runs/willow/ehnn-mlp+/.../seed-0
     """
     with readable_errors():
+        if out.resolve() == json_out.resolve():
+            raise ValueError(f"--out and --json must be two files, got {str(out)!r} for both")
         for target in (out, json_out):
             check_target(target, (a, b, keypoints), force)
         from ehnn.tasks.matching.match import match_images
@@ -56,7 +58,7 @@ def match(
         from ehnn.tasks.matching.storage import load_matcher
         from ehnn.tasks.matching.vgg import load_vgg16
 
-        told = [_points_of(image, keypoints) for image in (a, b)]
+        told = _points_of((a, b), keypoints)
         first, second = (own_image(image, points) for image, points in zip((a, b), told, strict=True))
         model, about = load_matcher(checkpoint, partial(load_vgg16, data_dir=data_dir))
         found = match_images(model, first, second)
@@ -70,7 +72,7 @@ def match(
             **matches,
         }
         with atomic_write(json_out) as file:
-            file.write(json.dumps(record | matches, indent=1, ensure_ascii=False) + "\n")
+            file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
         draw_matches(
             first.read_image(), second.read_image(), first.points, second.points, found.matched,
             found.pair.target if known else None, out,
@@ -79,16 +81,25 @@ def match(
     typer.echo(f"Written: {json_out}, {out}")
 
 
-def _points_of(image: Path, keypoints: Path) -> Any:
-    """The keypoints of an image in the JSON file: its path, or else its name, must be there once."""
+def _points_of(images: tuple[Path, Path], keypoints: Path) -> list[Any]:
+    """The keypoints of two images in the JSON file: the path of each must be there once.
+
+    Or else its name: of an image that was moved, so there must be no file where the entry says.
+    """
     from ehnn.tasks.matching.own_images import image_entries
 
-    entries = image_entries(keypoints)
-    same = [e for e in entries if (keypoints.parent / e["image"]).resolve() == image.resolve()]
-    same = same or [e for e in entries if Path(e["image"]).name == image.name]
-    if len(same) != 1:
-        raise ValueError(f"{keypoints} must have one entry for {str(image)!r}, it has {len(same)}")
-    return same[0]["keypoints"]
+    entries = [(e, keypoints.parent / e["image"]) for e in image_entries(keypoints)]
+    found = []
+    for image in images:
+        same = [e for e, path in entries if path.resolve() == image.resolve()]
+        same = same or [e for e, path in entries if path.name == image.name and not path.exists()]
+        if len(same) != 1:
+            raise ValueError(f"{keypoints} must have one entry for {str(image)!r}, it has {len(same)}")
+        found.append(same[0])
+    if found[0] is found[1] and images[0].resolve() != images[1].resolve():
+        both = f"{images[0]} and {images[1]}"
+        raise ValueError(f"{keypoints} has one entry, {found[0]['image']!r}, for both {both}")
+    return [entry["keypoints"] for entry in found]
 
 
 def _matches(found: Found, told: list[Any], known: bool) -> dict[str, Any]:

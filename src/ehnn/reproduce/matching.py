@@ -7,13 +7,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from itertools import starmap
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
 import torch
 
-from ehnn.results import provenance, read_rows, write_rows
+from ehnn.results import provenance, read_rows
 from ehnn.tasks.matching.models import make_matcher
 from ehnn.tasks.matching.pair_model import PairModel
 from ehnn.tasks.matching.task import Matching
@@ -66,14 +67,17 @@ def _reproduce(
     say("making the data ready: images are read and features computed, which may take minutes")
     ready = prepare(benchmark, setup)
     prepared = time.monotonic()
-    rows = _baseline_rows(benchmark, ready, setup)
+    controls = _baseline_rows(benchmark, ready, setup)
     judging = time.monotonic() - prepared  # of two that take as long as a model without its network
     say(f"data ready after {prepared - begun:.0f} s, controls judged in {judging:.0f} s")
-    write_rows(benchmark.name, rows, out)
+    for name, own in controls.items():
+        write_unless_fuller(benchmark.name, own, out, say, name)
+    rows = [row for own in controls.values() for row in own]
+    usual = benchmark.epochs * benchmark.iterations
     for model in models:
         done = []
         for seed in seeds:
-            folder = run_folder(runs_dir, benchmark, model, setup, seed)
+            folder = run_folder(runs_dir, benchmark, model, setup, seed, ready.digest)
             if fresh and folder.exists():
                 shutil.rmtree(folder)
             done.append(run(benchmark, model, ready, setup, seed, folder, say, judging))
@@ -82,7 +86,7 @@ def _reproduce(
         told = command(benchmark, model, setup, seeds) + cut_short(done, setup, benchmark)
         name = benchmark.row(model, setup.finetune)
         own = make_rows(benchmark, name, [d["scores"] for d in done], told)
-        write_unless_fuller(benchmark.name, own, out, say, name)
+        write_unless_fuller(benchmark.name, own, out, say, name, usual)
         rows += own
     return rows
 
@@ -119,10 +123,12 @@ def make_rows(benchmark: Benchmark, name: str, runs: Sequence[Scores], command: 
 
 
 @torch.no_grad()
-def _baseline_rows(benchmark: Benchmark, ready: Prepared, setup: Setup) -> list[dict[str, Any]]:
+def _baseline_rows(benchmark: Benchmark, ready: Prepared, setup: Setup) -> dict[str, list[dict[str, Any]]]:
     """Coordinates, and features of the untrained backbone, matched by the Hungarian algorithm."""
-    rows = []
-    told = f"python experiments/{benchmark.name}.py"
+    rows = {}
+    judged = {name: getattr(setup, name) for name in ("test_pairs", "hard_pairs")}
+    changed = {name: value for name, value in judged.items() if value != getattr(setup_of(benchmark), name)}
+    told = " ".join([f"python experiments/{benchmark.name}.py", *starmap(_option, changed.items())])
     for name, control in BASELINES.items():
         task, model = Matching(ready.data, ()), PairModel(make_matcher(control), ready.backbone)
 
@@ -130,7 +136,7 @@ def _baseline_rows(benchmark: Benchmark, ready: Prepared, setup: Setup) -> list[
             return model.to(setup.device)(batch).unsqueeze(0)
 
         scores = {category.lower(): value.item() for category, value in task.f1(predict).items()}
-        rows += make_rows(benchmark, name, [{"none": scores | hard_scores(task, predict)}], told)
+        rows[name] = make_rows(benchmark, name, [{"none": scores | hard_scores(task, predict)}], told)
     return rows
 
 

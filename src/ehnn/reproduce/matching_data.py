@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from ehnn.tasks.matching.augment import with_copies
 from ehnn.tasks.matching.evaluation import HARDER, TRACKED, evaluation_pairs, first_of_each
 from ehnn.tasks.matching.feature_cache import FeatureStore, weights_hash
 from ehnn.tasks.matching.gallery import Gallery
-from ehnn.tasks.matching.keypoints import Keypoints
+from ehnn.tasks.matching.keypoints import Keypoints, KeypointSet
 from ehnn.tasks.matching.pairs import Pair
 from ehnn.tasks.matching.task import MatchingData
 from ehnn.tasks.matching.vgg import VGG16, load_vgg16
@@ -26,6 +27,11 @@ OPTIONS = ("width", "layers", "dropout", "global_dropout")
 """Of networks, which a `Setup` may name in place of the recipes' own."""
 BLOCKS = 5
 """Of convolutions in VGG16."""
+
+
+_COUNTS = (
+    "epochs", "iterations", "batch_size", "test_pairs", "valid_pairs", "epoch_pairs", "test_every",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,7 @@ class Setup:
     features_dir: str | os.PathLike[str] | None = None
 
     def __post_init__(self) -> None:
+        self._check_counts()
         if self.blocks != BLOCKS and not self.finetune:
             raise ValueError(f"blocks={self.blocks} says which blocks learn, and needs finetune")
         if self.backbone_factor != BACKBONE_FACTOR and not self.finetune:
@@ -99,6 +106,14 @@ class Setup:
             )
         if not 0 <= self.thin < 1:
             raise ValueError(f"thin must be a probability below 1, got {self.thin}")
+
+    def _check_counts(self) -> None:
+        for name in _COUNTS:
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, got {value}")
+        if self.minutes is not None and not self.minutes > 0:
+            raise ValueError(f"minutes must be more than 0, got {self.minutes}")
 
     @property
     def processes(self) -> int:
@@ -151,6 +166,14 @@ class Prepared:
     channels: tuple[int, int]
     backbone: nn.Module | None
     backbone_hash: str
+    digest: str = ""
+
+
+def _digest(images: KeypointSet) -> str:
+    """Of all images, keypoints and names: runs on other data are others."""
+    items = ((split, k) for split, found in images.splits.items() for k in found)
+    told = sorted(f"{split} {k.id} {k.content} {k.names}" for split, k in items)
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:8]
 
 
 def prepare(benchmark: Benchmark, setup: Setup) -> Prepared:
@@ -170,7 +193,7 @@ def prepare(benchmark: Benchmark, setup: Setup) -> Prepared:
     data = MatchingData.of(images, gallery, pairs, 200 if setup.on_gpu else 50, setup.processes)
     example = pairs["test"][len(pairs["test"]) // 3]
     trained = backbone if setup.finetune else None
-    return Prepared(data, example, _channels(backbone), trained, weights_hash(backbone))
+    return Prepared(data, example, _channels(backbone), trained, weights_hash(backbone), _digest(images))
 
 
 @torch.no_grad()

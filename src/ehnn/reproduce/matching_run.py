@@ -201,9 +201,13 @@ def _about(benchmark: Benchmark, model: str, ready: Prepared, setup: Setup) -> d
     }
 
 
-def run_folder(runs_dir: Path, benchmark: Benchmark, model: str, setup: Setup, seed: int) -> Path:
-    """A folder of its own for everything that changes the outcome."""
-    asked: list[Any] = [setup.batch_size, setup.test_pairs, setup.valid_pairs, setup.hard_pairs]
+def run_folder(
+    runs_dir: Path, benchmark: Benchmark, model: str, setup: Setup, seed: int, data: str = ""
+) -> Path:
+    """A folder of its own for everything that changes the outcome; ``data`` is a digest of them."""
+    copies = benchmark.copies if setup.copies is None else setup.copies
+    pairs = setup.test_pairs or benchmark.test_pairs, setup.valid_pairs or benchmark.valid_pairs
+    asked: list[Any] = [setup.batch_size, *pairs, setup.hard_pairs, copies, data]
     more = {f.name: getattr(setup, f.name) for f in fields(Setup) if f.name in _LATER}
     # What is not asked for is left out: folders from before there was such a choice stay good.
     asked += [(name, value) for name, value in more.items() if value != getattr(Setup(), name)]

@@ -116,7 +116,8 @@ def write_unless_fuller(
 
     ``what`` they are is for the message then. Returns whether they were written.
     """
-    kept = fuller(rows[0], read_rows(name, out), usual)
+    there = read_rows(name, out)
+    kept = next((found for row in rows if (found := fuller(row, there, usual))), None)
     if kept is None:
         write_rows(name, rows, out)
         return True

@@ -72,7 +72,7 @@ def thinned(pair: Pair, p: float, generator: torch.Generator) -> Pair:
     order = torch.rand(n, generator=generator)
     keep = order >= p
     keep[order.argsort(descending=True)[:FEWEST]] = True
-    if bool(keep.all()) or bool((pair.target < 0).any()):
+    if bool(keep.all()) or bool((pair.target < 0).any()) or len(pair.b) > n:
         return pair
     rows_a, partners = keep.nonzero().flatten(), torch.zeros(len(pair.b), dtype=torch.bool)
     partners[pair.target[rows_a]] = True

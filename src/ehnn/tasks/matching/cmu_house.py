@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from .files import DataDir, vision_files
+from .files import DataDir, read_npz, vision_files
 from .images import SIZE
 from .keypoints import Keypoints, KeypointSet
 from .pairs import Pair, make_pair
@@ -21,11 +21,10 @@ def cmu_house(data_dir: DataDir = None) -> KeypointSet:
     frames, scaled to 256 × 256 here as all images are.
     """
     path = vision_files("cmu-house", [FILE], data_dir)[0]
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            points = archive["points"]
-    except (KeyError, ValueError, OSError) as error:
-        raise ValueError(f"{path} must be an npz file with an array 'points': {error}") from error
+    arrays = read_npz(path, "points")
+    if "points" not in arrays:
+        raise ValueError(f"{path} must be an npz file with an array 'points', it has {sorted(arrays)}")
+    points = arrays["points"]
     if points.ndim != 3 or points.shape[1] != 2 or points.dtype.kind not in "fiu":
         raise ValueError(f"{path}: points must be numbers of shape [frames, 2, n], got {points.shape}")
     scaled = points.transpose(0, 2, 1) * (SIZE / np.array(FRAME))

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
 
 from ehnn.datasets.errors import DataError
 from ehnn.datasets.locate import cache_dir, data_folder, find_file
@@ -32,6 +36,17 @@ def find_vision_file(name: str, data_dir: DataDir = None) -> Path | None:
     """The path of one file, or None."""
     found = (find_file(f"{_ROOM}/{name}", folder) for folder in _folders(data_dir))
     return next((path for path in found if path is not None), None)
+
+
+def read_npz(path: Path, what: str) -> dict[str, np.ndarray]:
+    """The arrays of an npz file; a ValueError says that it is not one of ``what``."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except FileNotFoundError:
+        raise
+    except (ValueError, OSError, EOFError, AttributeError, TypeError, BadZipFile, zlib.error) as error:
+        raise ValueError(f"{path} is not an npz file of {what}: {error}") from error
 
 
 def find_vision_folder(names: Sequence[str], data_dir: DataDir = None) -> Path | None:

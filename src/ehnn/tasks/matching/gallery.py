@@ -25,7 +25,7 @@ class Places:
     """Where images and keypoints are in a `Gallery`: numbers alone, for processes without a device.
 
     Attributes:
-        number: of an image, by its id.
+        number: of an image, by its content: ids may be shared by copies that are turned differently.
         first: the row of the first keypoint of a set of keypoints, by its content.
         total: number of rows.
     """
@@ -42,13 +42,13 @@ class Places:
         begin = starts(lengths).tolist()
         number: dict[str, int] = {}
         for k in sets:
-            number.setdefault(k.id, len(number))
+            number.setdefault(k.image_content, len(number))
         first = {k.content: start for k, start in zip(sets, begin, strict=True)}
         return cls(number, first, int(lengths.sum()))
 
     def images(self, items: Iterable[Keypoints]) -> Tensor:
         """``[images]``."""
-        return torch.tensor([self.number[k.id] for k in items])
+        return torch.tensor([self.number[(k.whole or k).image_content] for k in items])
 
     def rows(self, items: Iterable[Keypoints]) -> Tensor:
         """``[n]``, image after image."""
@@ -88,7 +88,7 @@ class Gallery:
         sets = distinct(items)
         places = Places.of(sets)
         found = [store.lookup(k) for k in sets]
-        whole = {k.id: of_image for k, (_, of_image) in zip(sets, found, strict=True)}
+        whole = {k.image_content: of_image for k, (_, of_image) in zip(sets, found, strict=True)}
         rows = torch.cat([of_points for of_points, _ in found])
         return cls(places, rows.to(device), torch.stack([whole[name] for name in places.number]).to(device))
 
@@ -104,10 +104,10 @@ class Gallery:
         by ``workers`` processes (0: by this one)."""
         sets = distinct(items)
         places = Places.of(sets)
-        by_id = {k.id: k for k in sets}
-        images = torch.empty(len(by_id), 3, SIZE, SIZE, dtype=torch.uint8, device=device)
+        by_image = {k.image_content: k for k in sets}
+        images = torch.empty(len(by_image), 3, SIZE, SIZE, dtype=torch.uint8, device=device)
         decoded = DataLoader(
-            _Decoded([by_id[name] for name in places.number]),
+            _Decoded([by_image[name] for name in places.number]),
             batch_size=None,
             num_workers=workers,
             multiprocessing_context="fork" if workers else None,

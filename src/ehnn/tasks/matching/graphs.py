@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-FLAT = 1e-9
-"""Points whose spread across a line is below this share of their spread along it are taken as collinear."""
+FLAT = 1e-6
+"""Points whose spread across a line is below this share of their spread along it are taken as collinear: a
+few times what is rounded off a float32."""
 
 
 def delaunay(points: Tensor) -> tuple[Tensor, Tensor]:

@@ -15,6 +15,7 @@ from torch import Tensor
 from .images import SIZE, ImageSource
 
 Entry = TypeVar("Entry")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +76,16 @@ class Keypoints:
             raise ValueError(f"image {self.id!r}: {error}") from error
 
     @cached_property
-    def content(self) -> str:
-        """A hash of image and points, 64 hexadecimal digits. The file is read once."""
+    def image_content(self) -> str:
+        """A hash of the image, 64 hexadecimal digits. The file is read once."""
         if self.image is None:
             raise ValueError(f"{self.id!r} has keypoints only, no image")
-        digest = hashlib.sha256(self.image.content.encode())
+        return self.image.content
+
+    @cached_property
+    def content(self) -> str:
+        """A hash of image and points, 64 hexadecimal digits."""
+        digest = hashlib.sha256(self.image_content.encode())
         digest.update(self.points.contiguous().numpy().tobytes())
         return digest.hexdigest()
 
@@ -133,9 +139,7 @@ class KeypointSet:
         )
 
 
-def good_ones(
-    entries: Iterable[Entry], make: Callable[[Entry], Keypoints], skip_bad: bool
-) -> list[Keypoints]:
+def good_ones(entries: Iterable[Entry], make: Callable[[Entry], Made], skip_bad: bool) -> list[Made]:
     """``make`` of each entry; where that is a ValueError and ``skip_bad``, a warning and no item."""
     found = []
     for entry in entries:

@@ -39,12 +39,14 @@ def own_images(json_path: str | os.PathLike[str], *, skip_bad: bool = False) -> 
 def image_entries(path: Path) -> list[Any]:
     """The list ``images`` of the JSON file at ``path``, whose entries have ``image`` and ``keypoints``."""
     try:
-        told = json.loads(path.read_bytes(), object_pairs_hook=_no_key_twice)
-    except ValueError as error:
+        told = json.loads(path.read_bytes(), object_pairs_hook=_Object)
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON of images and keypoints: {error}") from error
     entries = told.get("images") if isinstance(told, dict) else None
     if not isinstance(entries, list):
         raise ValueError(f'{path} must hold {{"images": [...]}}, got {short(told)}')
+    if told.twice is not None:
+        raise ValueError(f"{path}: the key {told.twice!r} stands twice beside 'images'")
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict) or not {"image", "keypoints"} <= set(entry):
             raise ValueError(
@@ -102,6 +104,10 @@ def _split(path: Path, number: int, entry: dict[str, Any]) -> str:
 
 
 def _entry(path: Path, number: int, entry: dict[str, Any]) -> Keypoints:
+    for told in (entry, entry["keypoints"]):
+        if isinstance(told, _Object) and told.twice is not None:
+            where = f"entry {number}, {entry['image']!r}"
+            raise ValueError(f"{path}: the key {told.twice!r} stands twice in {where}")
     image, category = entry["image"], entry.get("category", "object")
     if not isinstance(category, str):
         raise ValueError(f"{path}: category of entry {number} must be a text, got {short(entry)}")
@@ -114,14 +120,14 @@ def _point(name: str, key: str, point: Any) -> tuple[float, float]:
         if isinstance(x, (bool, str)) or isinstance(y, (bool, str)):
             raise TypeError
         return float(x), float(y)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"keypoint {key!r} of {name!r} must be [x, y], got {short(point)}") from None
 
 
-def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+class _Object(dict[str, Any]):
+    """A JSON object that knows a key that stood ``twice`` in it."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
         keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {twice!r} stands twice in one object")
-    return found
+        self.twice = None if len(self) == len(keys) else next(key for key in keys if keys.count(key) > 1)

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .files import DataDir, vision_files
+from .files import DataDir, read_npz, vision_files
 
 WEIGHTS = "vgg16_imagenet_fp16.npz"
 _WIDTHS = (64, 64, 0, 128, 128, 0, 256, 256, 256, 0, 512, 512, 512, 0, 512, 512, 512, 0)  # 0: pooling
@@ -90,7 +90,7 @@ def load_vgg16(path: str | os.PathLike[str] | None = None, data_dir: DataDir = N
     model = VGG16()
     convolutions = [layer for layer in model.modules() if isinstance(layer, nn.Conv2d)]
     wanted = {f"conv{i}.{n}": p for i, c in enumerate(convolutions) for n, p in c.named_parameters()}
-    arrays = _arrays(path)
+    arrays = read_npz(path, "weights")
     if set(arrays) != set(wanted):
         odd = sorted(set(arrays) ^ set(wanted))[0]
         raise ValueError(
@@ -122,16 +122,6 @@ def _plain_layers() -> list[nn.Module]:
         else:
             layers.append(nn.MaxPool2d(2))
     return layers
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except FileNotFoundError:
-        raise
-    except (ValueError, OSError, EOFError, AttributeError) as error:
-        raise ValueError(f"{path} is not an npz file of weights: {error}") from error
 
 
 def _checked(path: Path, name: str, array: np.ndarray, shape: tuple[int, ...]) -> Tensor:

@@ -34,7 +34,7 @@ def voc(data_dir: DataDir = None, *, skip_bad: bool = False) -> KeypointSet:
     if keypoints is not None:
         found = _packed(keypoints, data_dir)
     elif folders[0] is not None and folders[1] is not None:
-        found = KeypointSet("voc", read_original(folders[0], folders[1]))
+        found = KeypointSet("voc", read_original(folders[0], folders[1], skip_bad))
     else:
         also = f" The folders {ANNOTATIONS[0]} and {IMAGES[0]} of the public archives will do as well."
         raise absent("voc", [KEYPOINTS], data_dir, also)

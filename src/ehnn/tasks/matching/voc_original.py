@@ -8,29 +8,34 @@ from xml.etree import ElementTree as xml
 import torch
 
 from .images import SIZE, ImageFile
-from .keypoints import Keypoints
+from .keypoints import Keypoints, good_ones
 
 _LEFT_OUT = ("truncated", "occluded", "difficult")
 _LISTS = {"train": "ImageSets/Main/train.txt", "test": "ImageSets/Main/val.txt"}
 
 
-def read_original(annotations: Path, voc: Path) -> dict[str, tuple[Keypoints, ...]]:
+def read_original(annotations: Path, voc: Path, skip_bad: bool = False) -> dict[str, tuple[Keypoints, ...]]:
     """The keypoints in ``annotations/<category>/<image>_<object>.xml``, images in ``voc/JPEGImages``.
 
     Each object is cut out of its image at its ``visible_bounds``. Objects that ``voc/Annotations`` calls
     truncated, occluded or difficult are left out. The archives do not say which objects the paper tests on:
-    here images of VOC's own ``train.txt`` are for training, those of ``val.txt`` for testing.
+    here images of VOC's own ``train.txt`` are for training, those of ``val.txt`` for testing. With
+    ``skip_bad`` an annotation that cannot be read is left out with a warning.
     """
     lists = {split: _images(voc / path) for split, path in _LISTS.items()}
-    splits: dict[str, list[Keypoints]] = {split: [] for split in lists}
-    for path in sorted(annotations.glob("*/*.xml")):
+
+    def read(path: Path) -> tuple[str, Keypoints] | None:
         image, number = _image_and_object(path)
         split = next((split for split, images in lists.items() if image in images), None)
-        if split is not None and not _left_out(voc / "Annotations" / f"{image}.xml", number):
-            splits[split].append(_keypoints(path, voc / "JPEGImages" / f"{image}.jpg"))
+        if split is None or _left_out(voc / "Annotations" / f"{image}.xml", number):
+            return None
+        return split, _keypoints(path, voc / "JPEGImages" / f"{image}.jpg")
+
+    found = [one for one in good_ones(sorted(annotations.glob("*/*.xml")), read, skip_bad) if one]
+    splits = {split: tuple(k for name, k in found if name == split) for split in lists}
     if not any(splits.values()):
         raise ValueError(f"{annotations} must hold <category>/<image>_<object>.xml of {voc}, found none")
-    return {split: tuple(items) for split, items in splits.items()}
+    return splits
 
 
 def _images(path: Path) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -32,13 +33,14 @@ def willow(data_dir: DataDir = None, *, skip_bad: bool = False) -> KeypointSet:
     folder = find_vision_folder(FOLDERS, data_dir)
     if keypoints is not None and images is not None:
         items = _packed(keypoints, images)
+        names = [k.id for k in items]
     elif folder is not None:
-        items = _original(folder, skip_bad)
+        names, items = _original(folder, skip_bad)
     else:
         missing = [name for name in PACKED if find_vision_file(name, data_dir) is None]
         also = f" The folder {FOLDERS[0]} of the public archive, unpacked there, will do as well."
         raise absent("willow", missing, data_dir, also)
-    found = KeypointSet("willow", _split(items))
+    found = KeypointSet("willow", _split(items, names))
     return found.readable(skip_bad=True) if skip_bad else found
 
 
@@ -53,11 +55,16 @@ def _packed(keypoints: Path, images: Path) -> list[Keypoints]:
     return items
 
 
-def _original(folder: Path, skip_bad: bool) -> list[Keypoints]:
+def _original(folder: Path, skip_bad: bool) -> tuple[list[str], list[Keypoints]]:
+    """The names of all, and those that are good."""
     paths = sorted(folder.glob("*/*.mat"))
     if not paths:
         raise ValueError(f"{folder} must hold a folder of .mat files and images per category, found none")
-    return good_ones(paths, _from_matlab, skip_bad)
+    return list(map(_name, paths)), good_ones(paths, _from_matlab, skip_bad)
+
+
+def _name(path: Path) -> str:
+    return f"{path.parent.name}/{path.stem}"
 
 
 def _from_matlab(path: Path) -> Keypoints:
@@ -65,18 +72,26 @@ def _from_matlab(path: Path) -> Keypoints:
     if image is None:
         raise ValueError(f"{path} has no image beside it (one of {', '.join(_SUFFIXES)})")
     source = ImageFile(image)
-    name = f"{path.parent.name}/{path.stem}"
-    return _keypoints(name, _matlab_points(path), list(source.header_size()), source, path)
+    return _keypoints(_name(path), _matlab_points(path), list(source.header_size()), source, path)
 
 
 def _matlab_points(path: Path) -> np.ndarray:
     from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
 
     try:
         return np.asarray(loadmat(path, variable_names=["pts_coord"])["pts_coord"], dtype=np.float64)
     except KeyError:
         raise ValueError(f"{path} lacks the variable 'pts_coord'") from None
-    except (ValueError, TypeError, NotImplementedError, OSError) as error:
+    except (
+        ValueError,
+        TypeError,
+        NotImplementedError,
+        OSError,
+        IndexError,
+        MatReadError,
+        zlib.error,
+    ) as error:
         raise ValueError(f"{path} is not a MATLAB file of numbers: {error}") from error
 
 
@@ -94,11 +109,11 @@ def _float(points: np.ndarray) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(points)).float()
 
 
-def _split(items: list[Keypoints]) -> dict[str, tuple[Keypoints, ...]]:
-    train: list[Keypoints] = []
-    test: list[Keypoints] = []
-    for category in sorted({k.category for k in items}):
-        ordered = sorted((k for k in items if k.category == category), key=lambda k: k.id)
-        train += ordered[:TRAINING_IMAGES]
-        test += ordered[TRAINING_IMAGES:]
-    return {"train": tuple(train), "test": tuple(test)}
+def _split(items: list[Keypoints], names: list[str]) -> dict[str, tuple[Keypoints, ...]]:
+    """By the place of each among the ``names`` of all: one that is left out moves no other."""
+    training: set[str] = set()
+    for category in {name.split("/")[0] for name in names}:
+        training.update(sorted(n for n in names if n.split("/")[0] == category)[:TRAINING_IMAGES])
+    ordered = sorted(items, key=lambda k: (k.category, k.id))
+    train = tuple(k for k in ordered if k.id in training)
+    return {"train": train, "test": tuple(k for k in ordered if k.id not in training)}
