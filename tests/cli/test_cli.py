@@ -91,7 +91,7 @@ def test_help_reads_well(command: tuple[str, ...], words: tuple[str, ...]) -> No
             "reproduce k-edge --setting seen outer",
             "unknown setting 'outer'. Known: seen, interpolation, extrapol",
         ),
-        ("reproduce k-edge --device gpu", "unknown device 'gpu'"),
+        ("reproduce k-edge --device gpus", "unknown device 'gpus'"),
         ("reproduce k-edge --seeds 0", "'--seeds'"),
         ("reproduce k-edge --seeds many", "'--seeds'"),
         ("reproduce k-edge --sede 3", "--seeds"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,27 @@ def test_predict_writes_over_nothing(pairs: Path) -> None:
     assert "empty holds no model" in run("predict", "--model", "empty", "--data", pairs, code=2)
     Path("mine/inputs.json").write_text("{}", encoding="utf-8")
     assert "mine/inputs.json is damaged" in run("predict", "--model", "mine", "--data", pairs, code=2)
+
+
+def test_two_labels_are_refused():
+    rows = [(f"n{i}", f"s{i % 3}", "ab"[i % 2], i % 2) for i in range(12)]
+    write(Path("t.csv"), ["node", "set", "kind", "number"], rows)
+    said = run("train", "--data", "t.csv", "--label-column", "kind", "--label-column", "number", code=2)
+    assert "--label-column is given 2 times (kind, number); train one at a time" in said
+
+
+def test_whole_numbers_with_a_point_are_the_same_classes():
+    rows = [(f"n{i}", f"s{i % 4}", ("1", "1.0", "0", "0.0")[i % 4]) for i in range(24)]
+    write(Path("t.csv"), ["node", "set", "k"], rows)
+    columns = ("--node-column", "node", "--edge-column", "set", "--label-column", "k")
+    run("train", "--data", "t.csv", *columns, *QUICK, "--out", "r")
+    run("predict", "--model", "r", "--data", "t.csv", "--out", "p.csv")
+    assert list(predictions("p.csv")[0]) == ["node", "predicted", "p(0)", "p(1)"]
+
+
+def test_a_separator_in_few_cells_is_told():
+    letters = "abcdefghij" * 4
+    rows = [(f"{a} {b}" if i else f"{a}; {b}", "xy"[i % 2]) for i, (a, b) in enumerate(pairwise(letters))]
+    write(Path("t.csv"), ["who", "kind"], rows)
+    said = run("train", "--data", "t.csv", "--member-columns", "who", "--label-column", "kind", *QUICK)
+    assert "members are split at ';', which is in 1 of 39 cells" in said

@@ -73,7 +73,12 @@ def pick_device(name: str) -> str:
     """``auto`` is a GPU where there is one."""
     import torch
 
-    choose("device", name, ("auto", "cpu", "cuda"))
-    if name == "cuda" and not torch.cuda.is_available():
-        fail("--device cuda: this PyTorch sees no CUDA device; use --device cpu or auto")
+    name = "cuda" if name == "gpu" else name
+    kind, _, number = name.partition(":")
+    choose("device", kind if number.isdecimal() and kind == "cuda" else name, ("auto", "cpu", "cuda"))
+    seen = torch.cuda.device_count()
+    if kind == "cuda" and not torch.cuda.is_available():
+        fail(f"--device {name}: this PyTorch sees no CUDA device; use --device cpu or auto")
+    if number and int(number) >= seen:
+        fail(f"--device {name}: the last CUDA device that this PyTorch sees is cuda:{seen - 1}")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from ehnn.hypergraph.validate import short
 
 from .columns import as_numbers, not_finite, values_of
 from .sheets import Columns
+
+_WHOLE = re.compile(r"(0|[1-9]\d{0,14})(\.0+)?")  # with gaps between them, tables write 1 as 1.0
 
 
 def read_labels(columns: Columns, name: str, count: int, numeric: bool, hint: str = "") -> list[Any]:
@@ -38,8 +41,8 @@ def read_labels(columns: Columns, name: str, count: int, numeric: bool, hint: st
         number = dict(zip(distinct, parsed.tolist(), strict=True))
         return [None if v is None else number[v] for v in values]
     _check_classes(distinct, good, sum(v is not None for v in values), f"{place}: column {name!r}")
-    if all(v.isdecimal() and str(int(v)) == v for v in distinct):
-        return [None if v is None else int(v) for v in values]
+    if all(_WHOLE.fullmatch(v) for v in distinct):
+        return [None if v is None else int(float(v)) for v in values]
     return values
 
 

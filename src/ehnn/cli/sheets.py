@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.validate import short
@@ -133,10 +134,23 @@ def _split(cells: list[str], separator: str | None, table: Table) -> tuple[list[
     meant = [_LITERAL.match(cell) is not None for cell in cells if cell]
     if separator is None and 2 * sum(meant) > len(meant):
         return [_literal(cell, row, table) for row, cell in enumerate(cells)], None
-    separator = separator or separator_of(cells)
+    if separator is None:
+        separator = separator_of(cells)
+        _say_if_rare(separator, cells)
     if separator is None and any(len(cell.split()) > 1 for cell in cells):
         separator = " "
     return [cell.split(None if separator == " " else separator) for cell in cells], separator
+
+
+def _say_if_rare(separator: str | None, cells: list[str]) -> None:
+    """A separator that was guessed and is in few cells may be a slip of the pen."""
+    holding = sum(separator in cell for cell in cells) if separator else 0
+    if separator and 2 * holding < sum(map(bool, cells)):
+        typer.echo(
+            f"Note: members are split at {separator!r}, which is in {holding} of {len(cells)} cells; "
+            "another one: --separator",
+            err=True,
+        )
 
 
 def separator_of(texts: Sequence[str]) -> str | None:

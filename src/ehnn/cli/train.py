@@ -47,7 +47,7 @@ def own_data(
         typer.Option(help="Your file of sets: CSV, lines of names, or HIF JSON."),
     ] = None,
     label_column: Annotated[
-        Optional[str],  # noqa: UP045
+        Optional[list[str]],  # noqa: UP045
         typer.Option(metavar="NAME", help="What to predict; blank where it is not known."),
     ] = None,
     nodes: NodesFile = None,
@@ -131,7 +131,7 @@ def own_data(
         said = layout_from(layout, node_column, edge_column, member_columns, separator, delimiter)
         files = Files(data, nodes, said, id_column)
         request = Request(
-            files, task, label_column, columns, regression, places, settings, valid, test, seed
+            files, task, _only(label_column), columns, regression, places, settings, valid, test, seed
         )  # fmt: skip
         train_table(request, out, fresh)
 
@@ -208,3 +208,11 @@ def nodes(
             dropout=dropout, seed=seed, parallel=parallel, ranks=ranks, device=where, directory=directory,
             data_dir=data_dir, dtype=dtype,
         )  # fmt: skip
+
+
+def _only(label_columns: list[str] | None) -> str | None:
+    """One at a time: another one would be read as a feature, and it often says the same."""
+    if label_columns and len(label_columns) > 1:
+        told = ", ".join(label_columns)
+        fail(f"--label-column is given {len(label_columns)} times ({told}); train one at a time")
+    return label_columns[0] if label_columns else None

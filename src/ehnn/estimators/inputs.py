@@ -148,7 +148,10 @@ def node_numbers(h: Hypergraph, nodes: Iterable[Any], what: str = "node") -> Ten
         return torch.tensor([number[v] for v in wanted], dtype=torch.int64)
     except (KeyError, TypeError):
         unknown = next(v for v in wanted if not _known(v, number))
-    raise ValueError(f"{what} {short(unknown)} is not a node{suggest(unknown, list(number)[:10_000])}")
+    absent = sum(not _known(v, number) for v in wanted)
+    more = f" (nor are {absent - 1} others)" if absent > 1 else ""
+    guess = suggest(unknown, list(number)[:10_000])
+    raise ValueError(f"{what} {short(unknown)} is not a node{guess}{more}; a node is what is in a hyperedge")
 
 
 def _known(value: Any, known: Mapping[Hashable, int]) -> bool:

@@ -29,7 +29,12 @@ def from_edges(
         raise ValueError(f"edges must be collections of node numbers, got {short(edges)}") from error
     num_nodes = None if num_nodes is None else as_count(num_nodes, "num_nodes")
     lengths = torch.tensor(list(map(len, lists)), dtype=torch.int64, device="cpu")
-    node = as_index(list(chain.from_iterable(lists)), "node numbers in edges", num_nodes)
+    flat = list(chain.from_iterable(lists))
+    if any(isinstance(v, str) for v in flat[:1000]):
+        raise ValueError(
+            f"node numbers in edges must be integers, got {short(flat)}; for names: ehnn.io.from_named_edges"
+        )
+    node = as_index(flat, "node numbers in edges", num_nodes)
     return assemble(node, repeat(lengths, node.shape[0]), num_nodes, len(lists), None, attributes)
 
 
@@ -126,6 +131,11 @@ def _read_incidence(incidence: Any) -> tuple[Tensor, Tensor, tuple[int | None, i
         dense = dense.to(torch.int64)  # torch has few operations on these
     if dense.shape[0] == 2 and not dense.is_floating_point() and dense.dtype != torch.bool:
         return dense[0].to(torch.int64), dense[1].to(torch.int64), (None, None), None
+    if dense.shape[1] == 2 and dense.dtype == torch.int64 and dense.shape[0] > 2 and int(dense.max()) > 1:
+        raise ValueError(
+            f"incidence of shape {tuple(dense.shape)} with whole numbers up to {int(dense.max())} looks like "
+            "pairs: a 2 × nnz index is its transpose; weights are floats"
+        )
     node, edge = dense.nonzero(as_tuple=True)
     return node, edge, tuple(dense.shape), _weights(dense[node, edge])  # type: ignore[return-value]
 

@@ -47,9 +47,12 @@ class Table:
         """The cells of a column; a ValueError names the columns there are."""
         if name not in self.columns:
             found = short(list(self.columns), 300)
+            only = next(iter(self.columns)) if len(self.columns) == 1 else ""
+            other = next((mark for mark in (";", "\t", "|") if mark in only), None)
+            hint = f"; cells seem to be split by {other!r}: give it as the delimiter" if other else ""
             raise ValueError(
                 f"{self.path}, line 1: there is no column {name!r}; found {found}"
-                + suggest(name, self.columns)
+                + (hint or suggest(name, self.columns))
             )
         return self.columns[name]
 
