@@ -65,7 +65,10 @@ class LabelRun:
         self._write_predicted(folder / PREDICTED, predicted, (train, valid, self.test))
         counts = {part: int(r.sum()) for part, r in zip(PARTS, (train, valid, self.test), strict=True)}
         scores = self._scores(estimator, predicted, train)
-        split = {"labels": ", ".join(f"{count} {part}" for part, count in counts.items())}
+        split = {
+            "learned from": self._learned_from(estimator),
+            "labels": ", ".join(f"{count} {part}" for part, count in counts.items()),
+        }
         transformer = self.request.settings["model"] == "ehnn-transformer"
         return {
             "metric": "negative loss" if self.request.regression else "accuracy, %",
@@ -75,6 +78,13 @@ class LabelRun:
             "attention": attention_by_order(estimator, self.graph) if transformer else None,
             **scores, "summary": split | scores["summary"],
         }  # fmt: skip
+
+    def _learned_from(self, estimator: Any) -> str:
+        """The columns and places that the model reads, for people who wonder why it is so good."""
+        read = [feature.column for feature in self.recipe.features]
+        read += [f"{self.recipe.places.vectors.shape[1]} places"] if self.recipe.places.names else []
+        kept = ", with residual connections" if getattr(estimator, "residual_", False) else ""
+        return (", ".join(read) or "degrees and orders") + kept
 
     def _chosen(self, folder: Path) -> Any:
         """The estimator; with columns of the user and places, the better of both and of the columns alone.
