@@ -14,7 +14,7 @@ from ehnn.overlap import Overlap
 
 from .memory import is_bounded
 from .norm import EPSILON, LayerNorm
-from .phi import OrderBias, Phi
+from .phi import OrderBias, Phi, hooks_of
 
 if TYPE_CHECKING:
     from .mlp import EHNNMLP
@@ -37,7 +37,7 @@ class AtOnce:
             holders += [layer.bias, layer.bias.net]
         self._holders, self._dictionaries = [m._modules for m in holders], [m._parameters for m in parts]
         self._held = [m for held in self._holders for m in held.values()]
-        self._hooks = [hooks for m in called if m is not None for hooks in _hooks(m)]
+        self._hooks = [hooks for m in (*called, *parts) if m is not None for hooks in hooks_of(m)]
         self._norms = [m for m in parts if isinstance(m, LayerNorm)]
         usual = {type(m) for m in parts} <= {LayerNorm, nn.Linear}
         self._as_built = usual and len(self._phis) == 3
@@ -53,7 +53,7 @@ class AtOnce:
 
     def __call__(self, layer: EHNNMLP, x: Tensor, overlap: Overlap) -> Tensor | None:
         """``layer(x, overlap)``; None where one kernel does not do."""
-        if not self._as_built or any(self._hooks):  # who listens to a φ wants it to be called
+        if not self._as_built or any(self._hooks):  # who listens to a part wants it to be called
             return None
         if any(m.eps != EPSILON for m in self._norms):
             return None
@@ -94,8 +94,3 @@ class AtOnce:
 def _parts(phi: Phi) -> list[nn.Module]:
     parts = [phi._modules.get(name) for name in ("norm", "first", "second", "third")]
     return [m for m in parts if m is not None]
-
-
-def _hooks(module: nn.Module) -> list[dict[int, Any]]:
-    before, after = module._forward_pre_hooks, module._forward_hooks
-    return [before, after, module._backward_pre_hooks, module._backward_hooks]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -54,6 +55,8 @@ class Phi(nn.Module):
 
     def forward(self, x: Tensor, orders: Orders, plus: Plus | None = None) -> Tensor:
         """``[rows, d_in] → [rows, d_out]``; ``plus`` is added to the rows."""
+        if not as_built(self.norm, self.first, self.second, self.third):
+            return self._by_calls(x, orders, plus)
         same = self.first.weight.dtype == x.dtype
         if not same:
             check_dtype(x, self.first.weight)
@@ -70,6 +73,18 @@ class Phi(nn.Module):
         y = self._fused(x, weight, table, orders.pairs) if y is None else y
         if y is None:
             return self._rows(x, weight, lambda z: act(z, table, orders.pairs, dropout), plus)
+        if plus is None:
+            return y
+        return y + (plus[0] if plus[1] is None else spread(plus[0], plus[1]))
+
+    def _by_calls(self, x: Tensor, orders: Orders, plus: Plus | None) -> Tensor:
+        """φ as its formula says, each part called: some were exchanged, or are listened to."""
+        read = x if self.norm is None else self.norm(x)
+        if self.encoding.dim:
+            codes = self.encoding.of(orders, x.dtype)
+            read = torch.cat([read, codes.index_select(0, orders.index)], 1)
+        hidden = self.dropout1(self.first(read).relu())
+        y = self.third(self.dropout2(self.second(hidden).relu())) + self.skip(x)
         if plus is None:
             return y
         return y + (plus[0] if plus[1] is None else spread(plus[0], plus[1]))
@@ -120,6 +135,19 @@ class Phi(nn.Module):
         if self.encoding.dim == 0:
             return self.first.bias.unsqueeze(0)
         return F.linear(self.encoding.of(orders, weight.dtype), weight, self.first.bias)
+
+
+def as_built(norm: nn.Module | None, *layers: nn.Module) -> bool:
+    """Whether parts are of the kinds that kernels know, without hooks: then they need not be called."""
+    if norm is not None and (type(norm) is not LayerNorm or any(hooks_of(norm))):
+        return False
+    return not any(type(layer) is not nn.Linear or any(hooks_of(layer)) for layer in layers)
+
+
+def hooks_of(module: nn.Module) -> list[dict[int, Any]]:
+    """The dictionaries of its hooks."""
+    before, after = module._forward_pre_hooks, module._forward_hooks
+    return [before, after, module._backward_pre_hooks, module._backward_hooks]
 
 
 def act(z: Tensor, table: Tensor, pairs: Pairs | None, dropout: Dropout) -> Tensor:

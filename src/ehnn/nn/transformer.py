@@ -16,7 +16,7 @@ from .dropout import Dropout
 from .layer import Layer, check_choice, check_heads, pool, to_targets, to_targets_with_pool
 from .norm import LayerNorm
 from .order import OrderEncoding
-from .phi import OrderBias, Phi, act
+from .phi import OrderBias, Phi, act, as_built
 from .products import Linear
 
 ATTENTIONS = ("softmax", "sigmoid")
@@ -199,6 +199,8 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``[rows, width] → [rows, width]``."""
+        if not as_built(self.norm, self.first, self.second):
+            return x + self.second(self.dropout(self.first(self.norm(x)).relu()))
         normed, x = self.norm.beside(x)
         hidden = linear(normed, self.first.weight)
         hidden = act(hidden, self.first.bias.unsqueeze(0), None, self.dropout)
