@@ -258,3 +258,25 @@ def test_a_stack_keeps_the_rows_that_both_families_share():
 
 def _features(channels: int, dtype: torch.dtype = torch.float32) -> Hypergraph:
     return Hypergraph.from_edges([[0, 1], [1, 2]], x=torch.ones(3, channels, dtype=dtype))
+
+
+def test_attention_between_hyperedges_takes_memory_for_what_meets():
+    """Many sizes of overlaps, each between few hyperedges: rows × sizes are not made."""
+    blocks, start = [], 0
+    for size in range(2, 26):
+        nodes = list(range(start, start + 2 * size))
+        blocks += [nodes[:-1], nodes[1:]]
+        start += 2 * size
+    h = Hypergraph.from_edges([*blocks, *([start + 2 * i, start + 2 * i + 1] for i in range(600))])
+    h = h.replace(edge_x=torch.randn(h.num_edges, 8, dtype=torch.float64))
+    layer, overlap = EHNNTransformer(8, 8, heads=2).double(), h.overlap("edges", "edges")
+    assert len(overlap.sizes.values) > 20
+    x = h.edge_x.clone().requires_grad_()
+    cut = layer(x, overlap)
+    (found,) = torch.autograd.grad(cut.square().sum(), x)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ehnn.nn.transformer._MANY", 10**9)
+        whole = layer(x, overlap)
+        (expected,) = torch.autograd.grad(whole.square().sum(), x)
+    torch.testing.assert_close(cut, whole)
+    torch.testing.assert_close(found, expected)

@@ -194,9 +194,11 @@ def plain_shares(model: Stack, h: Hypergraph, source: str, target: str) -> tuple
     everywhere, local = layer._logits(x, overlap)
     orders = overlap.source_orders.expand().tolist()
     groups: dict[tuple[int, int], list[tuple[int, torch.Tensor]]] = {}
-    sizes = overlap.sizes.values.tolist()
+    slots = overlap.slots
+    sources = range(len(local)) if slots.source is None else slots.source.index.tolist()
+    at = dict(zip(zip(sources, slots.sizes.expand().tolist(), strict=True), local, strict=True))
     for j, i, size in zip(*(part.tolist() for part in overlap.pairs()), strict=True):
-        groups.setdefault((j, size), []).append((orders[i], local[i, sizes.index(size)]))
+        groups.setdefault((j, size), []).append((orders[i], at[i, size]))
     members: dict[int, list[tuple[int, torch.Tensor]]] = {}
     for i, member in enumerate(overlap.source_batch.tolist()):
         members.setdefault(member, []).append((orders[i], everywhere[i]))

@@ -9,8 +9,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ehnn.ops import join, linear, segment_softmax_sum, segment_sum
+from ehnn.hypergraph.pairs import pointer
+from ehnn.ops import grouped_matmul, join, linear, segment_softmax_sum, segment_sum
 from ehnn.overlap import Orders, Overlap
+from ehnn.overlap.slots import Slots
 
 from .dropout import Dropout
 from .layer import Layer, check_choice, check_heads, pool, to_targets, to_targets_with_pool
@@ -20,6 +22,8 @@ from .phi import OrderBias, Phi, act, as_built
 from .products import Linear
 
 ATTENTIONS = ("softmax", "sigmoid")
+_MANY = 4
+"""So many times as many (source, 𝓘) as occur may be multiplied in one product before it is cut in parts."""
 
 
 class EHNNTransformer(Layer):
@@ -104,19 +108,37 @@ class EHNNTransformer(Layer):
         return torch.cat([self.local_dropout(local), self.global_dropout(everything)])
 
     def _logits(self, x: Tensor, overlap: Overlap) -> tuple[Tensor, Tensor]:
-        """Global ``[num_sources, heads or 0]`` and local ``[num_sources, distinct 𝓘, heads]`` logits.
+        """Global ``[num_sources, heads or 0]`` and local ``[slots, heads]`` logits.
 
         The query does not depend on the target, so key map and query are multiplied first: d × heads
-        numbers for each 𝓘 meet the rows instead of d × d.
+        numbers for each 𝓘 meet the rows instead of d × d. They meet all rows in one product and some of the
+        outcome is taken, unless that is much more than there are slots.
         """
         query = self._heads(self.query(overlap.sizes)) / math.sqrt(self.d_out // self.heads)
         if not self.global_interaction:
             query = query[1:]
-        weight, bias = self._fold(query)
-        logits = F.linear(x, weight.to(x.dtype), bias.to(x.dtype))
-        first = self.heads if self.global_interaction else 0
-        everywhere, local = logits.split([first, logits.shape[1] - first], 1)
-        return everywhere, local.unflatten(1, (local.shape[1] // self.heads, self.heads))
+        weight, bias = (t.to(x.dtype) for t in self._fold(query))
+        first, slots = self.heads if self.global_interaction else 0, overlap.slots
+        ends = [first, weight.shape[0] - first]
+        distinct = ends[1] // self.heads
+        if slots.source is not None and x.shape[0] * distinct > _MANY * slots.source.num_rows:
+            (w0, w1), (b0, b1) = weight.split(ends), bias.split(ends)
+            return F.linear(x, w0, b0), self._by_size(x, w1, b1, slots)
+        everywhere, local = F.linear(x, weight, bias).split(ends, 1)
+        if slots.source is None:
+            return everywhere, local[:, : self.heads] if distinct else local.new_zeros(x.shape[0], self.heads)
+        place = slots.source.index * distinct + slots.sizes.index
+        return everywhere, local.reshape(-1, self.heads).index_select(0, place)
+
+    def _by_size(self, x: Tensor, weight: Tensor, bias: Tensor, slots: Slots) -> Tensor:
+        """``[slots, heads]``: the slots of each 𝓘 with its own part of ``weight [𝓘 · heads, d]``."""
+        assert slots.source is not None
+        size = slots.sizes.index
+        order = size.argsort(stable=True)
+        weight, bias = weight.reshape(-1, self.heads, self.d_out), bias.reshape(-1, self.heads)
+        rows = x.index_select(0, slots.source.index.index_select(0, order))
+        sorted_ = grouped_matmul(rows, weight.mT, pointer(size, weight.shape[0]))
+        return sorted_.index_select(0, order.argsort()) + bias.to(sorted_.dtype).index_select(0, size)
 
     def _fold(self, query: Tensor) -> tuple[Tensor, Tensor]:
         """``[𝓘, heads, c]`` → weight ``[𝓘 · heads, d]`` and bias ``[𝓘 · heads]`` of the logits."""
@@ -136,11 +158,7 @@ class EHNNTransformer(Layer):
     def _local(self, logits: Tensor, value: Tensor, overlap: Overlap) -> Tensor:
         """``[num_groups, d_out]``: attention over the sources that meet a target in 𝓘 nodes."""
         slots = overlap.slots
-        if slots.source is None:
-            logits = logits[:, 0] if logits.shape[1] else logits.sum(1)
-        else:
-            place = slots.source.index * logits.shape[1] + slots.sizes.index
-            logits = logits.flatten(0, 1).index_select(0, place)
+        if slots.source is not None:
             value = segment_sum(value, slots.source)
         if self.attention == "sigmoid":
             return segment_sum(_gated(value, logits), slots.local).flatten(1)

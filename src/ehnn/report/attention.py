@@ -119,7 +119,7 @@ def _layer(layer: EHNNTransformer, x: Tensor, overlap: Overlap) -> dict[str, Any
     group, source = overlap.local.rows, overlap.local.index
     *everywhere, local = layer.key(x).split(layer.d_out, 1)  # of 𝓘 = 0, if any, and of 𝓘 ≥ 1
     key = _split(layer, local)
-    logits = torch.einsum("shc,ihc->sih", key, query[1:])[source, overlap.sizes.index[group]]
+    logits = (key[source] * query[1:][overlap.sizes.index[group]]).sum(-1)
     weight = _weights(logits / math.sqrt(key.shape[-1]), group, overlap.num_groups, layer.attention)
     found: dict[str, Any] = {"meeting": _shares(weight, group, source, overlap), "everywhere": {}}
     found["evenness"] = _evenness(weight, group, overlap)
