@@ -16,6 +16,7 @@ EXAMPLES = {  # arguments, what it needs, a part of what it prints
     "demo.py": (["--epochs", "1"], ["matplotlib"], "Picture: demo.png"),
     "lightning_module.py": ([], ["lightning"], "validation accuracy"),
     "overlaps.py": (["overlaps.png"], ["matplotlib"], ""),
+    "own_keypoints.py": (["--epochs", "3"], ["PIL", "matplotlib", "safetensors"], "nose → nose"),
     "pyg_model.py": ([], ["torch_geometric", "sklearn"], "test accuracy"),
     "share_on_hub.py": ([], ["huggingface_hub"], "bit for bit"),
 }

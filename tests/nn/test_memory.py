@@ -49,7 +49,7 @@ def test_no_gradient_needs_no_recomputation():
 
 
 def test_rows_must_be_positive():
-    with pytest.raises(ValueError, match="rows must be positive, got 0"), bounded_memory(0):
+    with pytest.raises(ValueError, match="rows must be a positive integer, got 0"), bounded_memory(0):
         pass
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from ehnn.hypergraph.validate import as_count
 from ehnn.ops.cpu_layer import in_vmap
 
 from .dropout import Dropout
@@ -29,9 +30,7 @@ def bounded_memory(rows: int = 2**20) -> Iterator[None]:
     ...     loss = model(h).square().mean()
     """
     global _rows
-    if rows < 1:
-        raise ValueError(f"rows must be positive, got {rows}")
-    previous, _rows = _rows, rows
+    previous, _rows = _rows, as_count(rows, "rows", 1)
     try:
         yield
     finally:

@@ -37,14 +37,14 @@ class OrderEncoding(nn.Module):
         self._pairs = (dim + 1) // 2
         self.register_buffer("rates", self._fresh_rates(), persistent=False)
 
-    def _fresh_rates(self) -> Tensor:
-        half = torch.arange(self._pairs, dtype=torch.float64)
+    def _fresh_rates(self, device: torch.device | None = None) -> Tensor:
+        half = torch.arange(self._pairs, dtype=torch.float64, device=device)
         return torch.exp(half * (-2.0 * math.log(10000.0) / max(self._width, 1))).float()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> OrderEncoding:
         """A cast of the module must not blur the orders: bfloat16 cannot tell 256 from 257."""
         super()._apply(fn, recurse)
-        self.rates = self._fresh_rates().to(self.rates.device)
+        self.rates = self._fresh_rates(self.rates.device)
         return self
 
     def of(self, orders: Orders, dtype: torch.dtype) -> Tensor:
@@ -54,7 +54,7 @@ class OrderEncoding(nn.Module):
         key = (self.kind, self._width, dtype)
         if key not in orders.codes:
             with plain_tensors():
-                rates = self._fresh_rates().to(orders.values.device)
+                rates = self._fresh_rates(orders.values.device)
                 orders.codes[key] = self._encode(orders.values, rates).to(dtype)
         return orders.codes[key]
 
@@ -62,7 +62,7 @@ class OrderEncoding(nn.Module):
         """``[distinct]`` integers → ``[distinct, dim]``."""
         # On another device, or with nothing in it, it is after `load_state_dict(…, assign=True)`.
         here = self.rates.device == orders.device
-        return self._encode(orders, self.rates if here else self._fresh_rates().to(orders.device))
+        return self._encode(orders, self.rates if here else self._fresh_rates(orders.device))
 
     def _encode(self, orders: Tensor, rates: Tensor) -> Tensor:
         value = orders.to(rates.dtype).unsqueeze(1)

@@ -9,6 +9,7 @@ from ehnn.ops import segment_softmax_sum
 from ehnn.overlap import Overlap
 
 from .layer import AGGREGATIONS, Layer, check_choice, check_heads, pool
+from .products import check_dtype
 
 READOUTS = (*AGGREGATIONS, "attention")
 
@@ -36,6 +37,7 @@ class Readout(Layer):
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
+        check_dtype(x, next(self.parameters()))
         return self.out(self._attend(x, overlap) if self.logit else pool(x, overlap, self.kind))
 
     def _attend(self, x: Tensor, overlap: Overlap) -> Tensor:

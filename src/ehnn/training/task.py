@@ -60,6 +60,8 @@ class Result:
 
     def selected(self, rule: str = "validation") -> list[float]:
         """Test metric of each run: at its best validation epoch, or (``"test-best"``) the best of all."""
+        if any("test" not in row for row in self.history):
+            raise ValueError("not every evaluated epoch has a test metric; see best_valid")
         tests = torch.tensor([row["test"] for row in self.history], dtype=torch.float64)
         if rule == "test-best":
             return tests.amax(0).tolist()

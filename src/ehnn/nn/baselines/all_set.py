@@ -13,6 +13,7 @@ from ehnn.overlap import Overlap
 from ..dropout import Dropout
 from ..layer import AGGREGATIONS, Layer, check_choice, check_heads
 from ..norm import LayerNorm
+from ..products import check_dtype
 
 
 class AllDeepSets(Layer):
@@ -48,6 +49,7 @@ class AllDeepSets(Layer):
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
+        check_dtype(x, next(self.parameters()))
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
         return self.phi2(reduce(self.phi1(x), overlap.merged))
 
@@ -77,6 +79,7 @@ class AllSetTransformer(Layer):
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
+        check_dtype(x, next(self.parameters()))
         key, value = (m(x).reshape(x.shape[0], *self.query.shape) for m in (self.key, self.value))
         logits = (key * self.query).sum(-1) / math.sqrt(self.query.shape[1])
         y = segment_softmax_sum(value, logits.to(value.dtype), overlap.merged)
