@@ -94,6 +94,8 @@ def test_matches_go_to_json_and_a_picture(images: Path, checkpoint: Path, weight
     assert all(row["at_a"] == POINTS[row["a"]] and 0 <= row["probability"] <= 1 for row in told["matches"])
     with Image.open(images / "m.png") as picture:
         assert picture.size[0] > 500
+        # Two images of 100 × 80 side by side, as they are and not made square.
+        assert 2.0 < picture.size[0] / picture.size[1] < 2.7
 
 
 def test_nothing_is_overwritten(images: Path, checkpoint: Path, weights: Path) -> None:

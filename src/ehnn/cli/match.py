@@ -52,6 +52,9 @@ def match(
             raise ValueError(f"--out and --json must be two files, got {str(out)!r} for both")
         for target in (out, json_out):
             check_target(target, (a, b, keypoints), force)
+        import torch
+
+        from ehnn.tasks.matching.images import SIZE, ImageFile
         from ehnn.tasks.matching.match import match_images
         from ehnn.tasks.matching.own_images import own_image
         from ehnn.tasks.matching.pictures import draw_matches
@@ -73,10 +76,13 @@ def match(
         }
         with atomic_write(json_out) as file:
             file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        draw_matches(
-            first.read_image(), second.read_image(), first.points, second.points, found.matched,
-            found.pair.target if known else None, out,
-        )  # fmt: skip
+        image_a, image_b = (ImageFile(path).picture() for path in (a, b))
+        points_a, points_b = (
+            k.points * torch.tensor([image.shape[2], image.shape[1]]) / SIZE
+            for k, image in ((first, image_a), (second, image_b))
+        )
+        truth = found.pair.target if known else None
+        draw_matches(image_a, image_b, points_a, points_b, found.matched, truth, out)
     typer.echo(f"{len(matches['matches'])} matches" + (f", {matches['right']} right" if known else ""))
     typer.echo(f"Written: {json_out}, {out}")
 

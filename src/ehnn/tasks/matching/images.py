@@ -60,6 +60,12 @@ class ImageFile:
         """Width and height as displayed; decodes the whole image, so a broken one is found here."""
         return self._decode(None, None).size
 
+    def picture(self, longest: int = 800) -> Tensor:
+        """``[3, h, w]`` uint8 in its own proportions, no side beyond ``longest``: for people to look at."""
+        image = self._decode(None, None)
+        image.thumbnail((longest, longest))
+        return _pixels(image)
+
     def header_size(self) -> tuple[int, int]:
         """Width and height as stored, from the file's first bytes alone."""
         try:
