@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -41,9 +42,13 @@ def info(name: Name) -> None:
 @data.command()
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Names of `ehnn data list`.")],
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="Looked into first.", show_default="EHNN_DATA"),
+    ] = None,
 ) -> None:
     """Make sure that the files of datasets are on this machine; print their folders."""
     with readable_errors(resume="Run the same command to go on."):
         cards = [datasets.card(name) for name in names]  # a wrong name is told before a long download
         for card in cards:
-            typer.echo(f"{card.name}: {datasets.fetch(card.name)}")
+            typer.echo(f"{card.name}: {datasets.fetch(card.name, data_dir)}")

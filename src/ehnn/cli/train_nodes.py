@@ -98,7 +98,8 @@ class Run:
 
     def folder(self) -> Path:
         """A folder of its own for each set of options."""
-        code = hashlib.sha256(json.dumps(self.options()).encode()).hexdigest()[:8]
+        told = json.dumps([self.options(), self.settings().to_dict()])
+        code = hashlib.sha256(told.encode()).hexdigest()[:8]
         return Path("runs") / "train" / "nodes" / self.dataset / f"{self.model}-seed-{self.seed}-{code}"
 
     def settings(self) -> Settings:
