@@ -72,28 +72,23 @@ class _GroupedOuter(torch.autograd.Function):
         return _vmap(_GroupedOuter, info, in_dims, args)
 
 
-@with_tangent(_GroupedMatmul)
-class _GroupedMatmulForward(_GroupedMatmul):
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _GroupedMatmul.setup_context(ctx, inputs, output)
-        ctx.save_for_forward(*inputs)
+def _give_tangent(function: Any) -> None:
+    """A version of a bilinear ``function`` for forward mode."""
 
-    @staticmethod
-    def jvp(ctx: Any, dx: Tensor | None, dw: Tensor | None, _: Any) -> Tensor:
-        return _bilinear(_GroupedMatmul, dx, dw, *ctx.saved_tensors)
+    @with_tangent(function)
+    class Forward(function):
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+            function.setup_context(ctx, inputs, output)
+            ctx.save_for_forward(*inputs)
+
+        @staticmethod
+        def jvp(ctx: Any, da: Tensor | None, db: Tensor | None, _: Any) -> Tensor:
+            return _bilinear(function, da, db, *ctx.saved_tensors)
 
 
-@with_tangent(_GroupedOuter)
-class _GroupedOuterForward(_GroupedOuter):
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        _GroupedOuter.setup_context(ctx, inputs, output)
-        ctx.save_for_forward(*inputs)
-
-    @staticmethod
-    def jvp(ctx: Any, dx: Tensor | None, dy: Tensor | None, _: Any) -> Tensor:
-        return _bilinear(_GroupedOuter, dx, dy, *ctx.saved_tensors)
+_give_tangent(_GroupedMatmul)
+_give_tangent(_GroupedOuter)
 
 
 def _bilinear(fn: Any, da: Tensor | None, db: Tensor | None, a: Tensor, b: Tensor, ptr: Tensor) -> Tensor:

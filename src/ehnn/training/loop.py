@@ -212,16 +212,13 @@ class _Trainer:
     def _evaluate(self) -> dict[str, float]:
         metrics = self.task.evaluate(self._predict)
         self._check_numbers(metrics)
-        if "valid" in metrics and len(metrics["valid"]) != len(self.result.runs):
-            raise ValueError(
-                f"valid must have a number for each of {len(self.result.runs)} runs, "
-                f"got {len(metrics['valid'])}"
-            )
+        given, runs = len(metrics.get("valid", self.result.runs)), len(self.result.runs)
+        if given != runs:
+            raise ValueError(f"valid must have a number for each of {runs} runs, got {given}")
         if self.config.patience is not None and "valid" not in metrics:
             raise ValueError(f"patience={self.config.patience} needs validation data, the task has none")
-        row: dict[str, Any] = {"epoch": self.epoch, "loss": self.loss} | {
-            k: v.tolist() for k, v in metrics.items()
-        }
+        row: dict[str, Any] = {"epoch": self.epoch, "loss": self.loss}
+        row |= {k: v.tolist() for k, v in metrics.items()}
         self.result.history.append(row)
         if self.directory is not None:
             self.directory.mkdir(parents=True, exist_ok=True)
@@ -232,8 +229,8 @@ class _Trainer:
             if value >= self.result.best_valid[r]:
                 self.last_gain = self.epoch if value > self.result.best_valid[r] else self.last_gain
                 self.result.best_valid[r], self.result.best_epoch[r] = value, self.epoch
-                runs = self.result.runs
-                for name, tensor in ((self.average or runs.parameters) | runs.statistics()).items():
+                chosen = self.average or self.result.runs.parameters
+                for name, tensor in (chosen | self.result.runs.statistics()).items():
                     self.result.best[name][r] = tensor[r]
         return {k: v.double().mean().item() for k, v in metrics.items() if "/" not in k}
 
