@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from ehnn.tasks.matching.match import match_images
 from ehnn.tasks.matching.pair_model import PairModel
 from ehnn.tasks.matching.positional import make_model, positional_channels
 from ehnn.tasks.matching.storage import NAME, load_matcher, save_matcher
+from ehnn.tasks.matching.vgg import VGG16
 
 from .matching_examples import random_batch
 from .painted import Colours, painted_set
@@ -58,3 +60,21 @@ def test_what_is_not_a_matcher_is_named(tmp_path: Path) -> None:
     save_matcher(tmp_path, state, {**ABOUT, "channels": 7, "backbone": "other"})
     with pytest.raises(ValueError, match="does not fit its model 'ehnn-mlp"):
         load_matcher(tmp_path, Colours)
+
+
+def test_a_backbone_with_batch_norm_that_was_trained_along_is_read_again(tmp_path):
+    def normed() -> VGG16:
+        layers: list[nn.Module] = []
+        plain = VGG16()
+        for layer in (*plain.to_relu4_2, *plain.to_relu5_1, *plain.to_end):
+            layers += [layer, nn.BatchNorm2d(layer.out_channels)] if isinstance(layer, nn.Conv2d) else [layer]
+        return VGG16(nn.Sequential(*layers))
+
+    about = {"model": "ehnn-mlp", "dataset": "own", "options": {"width": 4, "refine": 0}, "channels": 1024}
+    about |= {"whole_channels": 512, "backbone": "trained"}
+    matcher = make_model("ehnn-mlp", 1024, 512, width=4, refine=0)
+    save_matcher(tmp_path, PairModel(matcher, normed()).state_dict(), about)
+    with pytest.raises(ValueError, match="does not fit its model"):
+        load_matcher(tmp_path)
+    model, _ = load_matcher(tmp_path, trained=normed)
+    assert any(isinstance(m, nn.BatchNorm2d) for m in model.backbone.modules())

@@ -43,19 +43,22 @@ def save_matcher(
 
 
 def load_matcher(
-    place: str | os.PathLike[str], frozen: Callable[[], nn.Module] = load_vgg16
+    place: str | os.PathLike[str],
+    frozen: Callable[[], nn.Module] = load_vgg16,
+    trained: Callable[[], nn.Module] = VGG16,
 ) -> tuple[PairModel, dict[str, Any]]:
     """The matcher in a folder, or in the file itself, with its backbone, and what was said of it.
 
     ``frozen`` makes the backbone of a matcher that was trained on frozen features; one with other weights is
-    a ValueError. A matcher that was trained with its backbone, VGG16, brings it along.
+    a ValueError. A matcher that was trained with its backbone brings the weights along; ``trained`` makes what
+    they are put into: VGG16, or say ``lambda: VGG16(torchvision.models.vgg16_bn().features)``.
     """
     path = Path(place) / NAME if Path(place).is_dir() else Path(place)
     state, about = _read(path)
     own = about["backbone"] == TRAINED
     try:
         matcher = make_model(about["model"], about["channels"], about["whole_channels"], **about["options"])
-        model = PairModel(matcher, VGG16() if own else None)
+        model = PairModel(matcher, trained() if own else None)
         model.load_state_dict({name: value.float() for name, value in state.items()})
     except (RuntimeError, TypeError) as error:
         raise ValueError(f"{path} does not fit its model {about['model']!r}: {error}") from error
