@@ -50,7 +50,7 @@ def load_matcher(
     """The matcher in a folder, or in the file itself, with its backbone, and what was said of it.
 
     ``frozen`` makes the backbone of a matcher that was trained on frozen features; one with other weights is
-    a ValueError. A matcher that was trained with its backbone brings the weights along; ``trained`` makes what
+    a ValueError. A matcher that was trained with its backbone brings its weights along; ``trained`` makes what
     they are put into: VGG16, or say ``lambda: VGG16(torchvision.models.vgg16_bn().features)``.
     """
     path = Path(place) / NAME if Path(place).is_dir() else Path(place)
