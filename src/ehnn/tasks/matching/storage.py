@@ -50,8 +50,8 @@ def load_matcher(
     """The matcher in a folder, or in the file itself, with its backbone, and what was said of it.
 
     ``frozen`` makes the backbone of a matcher that was trained on frozen features; one with other weights is
-    a ValueError. A matcher that was trained with its backbone brings its weights along; ``trained`` makes what
-    they are put into: VGG16, or say ``lambda: VGG16(torchvision.models.vgg16_bn().features)``.
+    a ValueError. A matcher that was trained with its backbone brings its weights along; ``trained`` makes
+    what they are put into: VGG16, or say ``lambda: VGG16(torchvision.models.vgg16_bn().features)``.
     """
     path = Path(place) / NAME if Path(place).is_dir() else Path(place)
     state, about = _read(path)
