@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -12,6 +11,7 @@ from ehnn import datasets
 from .convert import convert
 from .errors import readable_errors
 from .show import show_table
+from .table_options import OptionalPath
 
 data = typer.Typer(
     help="Datasets: list, describe, download. Your own: convert between formats.", no_args_is_help=True
@@ -43,8 +43,7 @@ def info(name: Name) -> None:
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Names of `ehnn data list`.")],
     data_dir: Annotated[
-        Path | None,
-        typer.Option(help="Looked into first.", show_default="EHNN_DATA"),
+        OptionalPath, typer.Option(help="Looked into first.", show_default="EHNN_DATA")
     ] = None,
 ) -> None:
     """Make sure that the files of datasets are on this machine; print their folders."""

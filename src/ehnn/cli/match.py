@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,11 +14,10 @@ from ehnn.io.atomic import atomic_write
 
 from .errors import readable_errors
 from .run_folder import check_target
+from .table_options import OptionalPath
 
 if TYPE_CHECKING:
     from ehnn.tasks.matching.match import Found
-
-Folder = Optional[Path]  # noqa: UP045 (read at run time, also by Python 3.10)
 
 
 def match(
@@ -31,7 +30,7 @@ def match(
     out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("match.png"),
     json_out: Annotated[Path, typer.Option("--json", help="The matches to write.")] = Path("match.json"),
     data_dir: Annotated[
-        Folder,
+        OptionalPath,
         typer.Option(help="Holds vision/vgg16_imagenet_fp16.npz.", show_default="EHNN_DATA"),
     ] = None,
     force: Annotated[
@@ -52,12 +51,8 @@ def match(
             raise ValueError(f"--out and --json must be two files, got {str(out)!r} for both")
         for target in (out, json_out):
             check_target(target, (a, b, keypoints), force)
-        import torch
-
-        from ehnn.tasks.matching.images import SIZE, ImageFile
         from ehnn.tasks.matching.match import match_images
         from ehnn.tasks.matching.own_images import own_image
-        from ehnn.tasks.matching.pictures import draw_matches
         from ehnn.tasks.matching.storage import load_matcher
         from ehnn.tasks.matching.vgg import load_vgg16
 
@@ -76,15 +71,25 @@ def match(
         }
         with atomic_write(json_out) as file:
             file.write(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
-        image_a, image_b = (ImageFile(path).picture() for path in (a, b))
-        points_a, points_b = (
-            k.points * torch.tensor([image.shape[2], image.shape[1]]) / SIZE
-            for k, image in ((first, image_a), (second, image_b))
-        )
-        truth = found.pair.target if known else None
-        draw_matches(image_a, image_b, points_a, points_b, found.matched, truth, out)
+        _draw(found, (a, b), known, out)
     typer.echo(f"{len(matches['matches'])} matches" + (f", {matches['right']} right" if known else ""))
     typer.echo(f"Written: {json_out}, {out}")
+
+
+def _draw(found: Found, paths: tuple[Path, Path], known: bool, out: Path) -> None:
+    """The matches on both images, each in its own proportions."""
+    import torch
+
+    from ehnn.tasks.matching.images import SIZE, ImageFile
+    from ehnn.tasks.matching.pictures import draw_matches
+
+    image_a, image_b = (ImageFile(path).picture() for path in paths)
+    points_a, points_b = (
+        k.points * torch.tensor([image.shape[2], image.shape[1]]) / SIZE
+        for k, image in ((found.pair.a, image_a), (found.pair.b, image_b))
+    )
+    truth = found.pair.target if known else None
+    draw_matches(image_a, image_b, points_a, points_b, found.matched, truth, out)
 
 
 def _points_of(images: tuple[Path, Path], keypoints: Path) -> list[Any]:

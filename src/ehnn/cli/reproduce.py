@@ -9,11 +9,10 @@ import typer
 
 from .errors import choose, pick_device, readable_errors
 from .experiments import EXPERIMENTS, Request
+from .table_options import Names
 
-Names = Optional[list[str]]  # noqa: UP045 (read at run time, also by Python 3.10)
-Count = Optional[int]  # noqa: UP045
+Count = Optional[int]  # noqa: UP045 (read at run time, also by Python 3.10)
 Rate = Optional[float]  # noqa: UP045
-Folder = Optional[Path]  # noqa: UP045
 Choice = Optional[bool]  # noqa: UP045
 
 

@@ -10,8 +10,8 @@ import typer
 from .layouts import KINDS, Layout
 
 _Text = Optional[str]  # noqa: UP045 (read at run time, also by Python 3.10)
-_Path = Optional[Path]  # noqa: UP045
 Names = Optional[list[str]]  # noqa: UP045
+OptionalPath = Optional[Path]  # noqa: UP045
 
 LayoutName = Annotated[
     str,
@@ -20,7 +20,9 @@ LayoutName = Annotated[
         help=f"auto, {', '.join(KINDS)}: a row per member, a row per set, a line per set and no header, HIF.",
     ),
 ]
-NodesFile = Annotated[_Path, typer.Option("--nodes", help="CSV file with a row per node: labels, features.")]
+NodesFile = Annotated[
+    OptionalPath, typer.Option("--nodes", help="CSV file with a row per node: labels, features.")
+]
 NodeColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Names of nodes; a row per member.")]
 EdgeColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Names of sets.")]
 MemberColumns = Annotated[

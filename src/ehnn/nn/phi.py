@@ -73,9 +73,7 @@ class Phi(nn.Module):
         y = self._fused(x, weight, table, orders.pairs) if y is None else y
         if y is None:
             return self._rows(x, weight, lambda z: act(z, table, orders.pairs, dropout), plus)
-        if plus is None:
-            return y
-        return y + (plus[0] if plus[1] is None else spread(plus[0], plus[1]))
+        return _and(y, plus)
 
     def _by_calls(self, x: Tensor, orders: Orders, plus: Plus | None) -> Tensor:
         """φ as its formula says, each part called: some were exchanged, or are listened to."""
@@ -84,10 +82,7 @@ class Phi(nn.Module):
             codes = self.encoding.of(orders, x.dtype)
             read = torch.cat([read, codes.index_select(0, orders.index)], 1)
         hidden = self.dropout1(self.first(read).relu())
-        y = self.third(self.dropout2(self.second(hidden).relu())) + self.skip(x)
-        if plus is None:
-            return y
-        return y + (plus[0] if plus[1] is None else spread(plus[0], plus[1]))
+        return _and(self.third(self.dropout2(self.second(hidden).relu())) + self.skip(x), plus)
 
     def _rows(
         self, x: Tensor, weight: Tensor, first: Callable[[Tensor], Tensor], plus: Plus | None
@@ -135,6 +130,12 @@ class Phi(nn.Module):
         if self.encoding.dim == 0:
             return self.first.bias.unsqueeze(0)
         return F.linear(self.encoding.of(orders, weight.dtype), weight, self.first.bias)
+
+
+def _and(y: Tensor, plus: Plus | None) -> Tensor:
+    if plus is None:
+        return y
+    return y + (plus[0] if plus[1] is None else spread(plus[0], plus[1]))
 
 
 def as_built(norm: nn.Module | None, *layers: nn.Module) -> bool:

@@ -209,7 +209,7 @@ def _fill(run: Run, raw: dict[str, Any]) -> None:
 
 
 def _measured(history: History, parameters: Mapping[str, Any]) -> History | None:
-    """Without the validation metric where nothing was held out: then it is a zero that means nothing."""
+    """Without the validation metric where nothing was held out: in older records it is a zero."""
     if 0 in (parameters.get("validation_fraction"), parameters.get("valid")):
         history = replace(history, metrics={k: v for k, v in history.metrics.items() if k != "valid"})
     return history if history.metrics else None

@@ -155,7 +155,7 @@ class HyperedgePrediction:
         return (found * weight).mean(1) / 2
 
     def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
-        """AUROC in percent of each run on the validation hyperedges."""
+        """AUROC in percent of each run on the validation hyperedges; nothing without any."""
         if self._valid is None:
             return {}
         logits = predict(self._valid).squeeze(-1)
