@@ -9,7 +9,7 @@ import typer
 
 from .errors import choose, pick_device, readable_errors
 from .experiments import EXPERIMENTS, Request
-from .table_options import Names
+from .table_options import Names, OptionalPath
 
 Count = Optional[int]  # noqa: UP045 (read at run time, also by Python 3.10)
 Rate = Optional[float]  # noqa: UP045
@@ -37,7 +37,8 @@ def reproduce(
     runs_dir: Annotated[Path, typer.Option(help="Folder of the checkpoints.")] = Path("runs"),
     fresh: Annotated[bool, typer.Option("--fresh", help="Train again what is done or was stopped.")] = False,
     data_dir: Annotated[
-        Folder, typer.Option(help="nodes, willow, voc: folder of the raw files.", show_default="$EHNN_DATA")
+        OptionalPath,
+        typer.Option(help="nodes, willow, voc: folder of the raw files.", show_default="$EHNN_DATA"),
     ] = None,
     amp: Annotated[bool, typer.Option("--amp", help="nodes: bfloat16 in the training step.")] = False,
     tf32: Annotated[bool, typer.Option("--tf32", help="nodes: TF32 products on a GPU.")] = False,

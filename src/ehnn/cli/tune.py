@@ -8,9 +8,9 @@ from typing import Annotated, Optional
 import typer
 
 from .errors import FAILED, choose, fail, pick_device, readable_errors
+from .table_options import OptionalPath
 
 OptionalCount = Optional[int]  # noqa: UP045 (read at run time, also by Python 3.10)
-OptionalPath = Optional[Path]  # noqa: UP045
 
 
 def tune(
