@@ -88,11 +88,24 @@ def test_identities_are_the_hyperedges_of_a_node(h, monkeypatch):
         PreparedNodes(h, SEEDS, identities=True)
 
 
+def test_diffused_features_are_means_of_means_and_gated_too(h):
+    task = PreparedNodes(h, SEEDS, diffused=2)
+    assert task.num_features == 18
+    found = task.evaluated.run_x[0]
+    into = torch.zeros(h.num_nodes, h.num_edges, dtype=h.x.dtype)
+    into[h.incidence.index, h.incidence.rows] = 1
+    mean = (into / into.sum(1, keepdim=True).clamp(min=1)) @ (into.T / into.sum(0).clamp(min=1).unsqueeze(1))
+    torch.testing.assert_close(found, torch.cat([h.x, mean @ h.x, mean @ mean @ h.x], 1))
+    gated = PreparedNodes(h, SEEDS, diffused=1, gate=1e9)
+    assert not gated.evaluated.run_x.any()
+
+
 @pytest.mark.parametrize(
-    "wrong", [{"hidden": 1.5}, {"hidden": -0.1}, {"views": 0}, {"gate": -1.0}, {"smoothing": 1.0}]
+    "wrong",
+    [{"hidden": 1.5}, {"hidden": -0.1}, {"views": 0}, {"gate": -1.0}, {"smoothing": 1.0}, {"diffused": -1}],
 )
 def test_bad_arguments(h, wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be|{next(iter(wrong))} (not|in)"):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be|{next(iter(wrong))} (not|in|and)"):
         PreparedNodes(h, **wrong)
 
 

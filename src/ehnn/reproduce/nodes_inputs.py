@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.ops import segment_mean
 from ehnn.tasks.node_classification import NodeClassification
 
 MOST_IDENTITIES = 4096
@@ -42,6 +43,8 @@ class PreparedNodes(NodeClassification):
         identities: a channel for each hyperedge, 1 for its nodes, tells hyperedges apart: the model is of
             this hypergraph alone, as one with a table of embeddings is. Dense, so for at most
             `MOST_IDENTITIES`.
+        diffused: steps t; the features are followed by their means over the hyperedges' means of a node, and
+            the means of these, t times.
         views: batches with hidden labels that are drawn once and taken in turn, one an epoch.
         smoothing: of the labels that are learned.
     """
@@ -50,6 +53,7 @@ class PreparedNodes(NodeClassification):
     gate: float = 0.0
     hidden: float = 0.0
     identities: bool = False
+    diffused: int = 0
     views: int = 8
     smoothing: float = 0.0
 
@@ -61,17 +65,17 @@ class PreparedNodes(NodeClassification):
             raise ValueError(
                 f"identities=True is for at most {MOST_IDENTITIES} hyperedges, got {self.h.num_edges}"
             )
-        if self.views < 1 or self.gate < 0 or not 0 <= self.smoothing < 1:
+        if self.views < 1 or self.gate < 0 or self.diffused < 0 or not 0 <= self.smoothing < 1:
             raise ValueError(
-                "views must be at least 1, gate not below 0 and smoothing in [0, 1), got "
-                f"{self.views!r}, {self.gate!r}, {self.smoothing!r}"
+                "views must be at least 1, gate and diffused not below 0 and smoothing in [0, 1), got "
+                f"{self.views!r}, {self.gate!r}, {self.diffused!r}, {self.smoothing!r}"
             )
 
     @property
     def num_features(self) -> int:
         """Channels of a run's features, those of labels and hyperedges included."""
         more = (self.num_outputs if self.hidden else 0) + (self.h.num_edges if self.identities else 0)
-        return super().num_features + more
+        return super().num_features * (1 + self.diffused) + more
 
     def batches(self, epoch: int) -> Iterator[Hypergraph]:
         """One view of the hypergraph an epoch; each comes back as the same object."""
@@ -117,7 +121,7 @@ class PreparedNodes(NodeClassification):
     def _features(self) -> Tensor:
         """``[runs, n, d]``."""
         assert self.h.x is not None
-        x = self.h.x
+        x = diffuse(self.h.x, self.h, self.diffused)
         if self.identities:
             inside = x.new_zeros(self.h.num_nodes, self.h.num_edges)
             inside[self.h.incidence.index, self.h.incidence.rows] = 1
@@ -128,6 +132,21 @@ class PreparedNodes(NodeClassification):
             return x.expand(len(self.seeds), -1, -1)
         gates = [f_gates(x, labels, self.num_outputs, self.gate) for labels in self.train]
         return torch.stack(gates).unsqueeze(1) * x
+
+
+def diffuse(x: Tensor, h: Hypergraph, steps: int) -> Tensor:
+    """``[n, d] → [n, (1 + steps) d]``: x, Px, P²x, …; P is the mean over a node's hyperedges of their means.
+
+    >>> h = Hypergraph.from_edges([[0, 1], [1, 2]])
+    >>> diffuse(torch.tensor([[0.0], [2.0], [6.0]]), h, 1)
+    tensor([[0.0000, 1.0000],
+            [2.0000, 2.5000],
+            [6.0000, 4.0000]])
+    """
+    found, stars = [x], h.incidence.transpose()
+    for _ in range(steps):
+        found.append(segment_mean(segment_mean(found[-1], h.incidence), stars))
+    return torch.cat(found, 1)
 
 
 def f_gates(x: Tensor, labels: Tensor, classes: int, c: float) -> Tensor:

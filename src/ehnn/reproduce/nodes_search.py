@@ -77,11 +77,18 @@ def _at_best(scored: Tensor, chosen: Tensor) -> float:
 
 
 def compare(
-    h: Hypergraph, model: str, settings: Settings, *, runs: int, epochs: int, device: str = "cpu"
+    h: Hypergraph,
+    model: str,
+    settings: Settings,
+    *,
+    runs: int,
+    epochs: int,
+    device: str = "cpu",
+    first_seed: int = FIRST_SEED,
 ) -> dict[str, float]:
     """``held_out`` accuracy, and the mean ``best`` validation accuracy, of ``runs`` runs at once."""
     h = find_model(model).prepare(h).to(device)
-    seeds = range(FIRST_SEED, FIRST_SEED + runs)
+    seeds = range(first_seed, first_seed + runs)
     task = make_task(h, model, seeds, settings, score_test=False)
     make = partial(make_model, model, settings, task.num_features, task.num_outputs)
     config = settings.train_config(epochs, model)
