@@ -13,6 +13,12 @@ parts that make sense without noise in the features, of which one has been compa
 - the labels of training nodes as input, a part of them hidden at random and learned (label reuse);
 - AdamW, a cosine schedule, and predictions by the moving average of the parameters.
 
+EHNN-MLP+ on House(1) and 20News has settings that were drawn at random: number 104 of ``house-1 --draws 0
+11`` and ``100 112`` (20 runs), number 7 of ``20news --draws 0 9`` and ``100 110`` (6 runs; all 500 epochs
+on an H200 in TF32, commit 9e12f94). The best six (20News: five) were trained again on other splits, 60 and 10
+runs with ``--first-seed 2000000``: 76.3 and 81.3, against 75.6 and 81.0 of what was here before. On NTU2012
+none of 19 draws was as good as what is here (90.4; the next 89.7).
+
 Protocol, splits, number of epochs and selection are those of every other row.
 """
 
@@ -56,8 +62,19 @@ _INPUTS: dict[str, dict[str, Any]] = {
 }
 _WIDTH = {"house-1": 32, "house-0.6": 32, "yelp": 64, "walmart-1": 256, "walmart-0.6": 256}
 
+_DRAWN = {
+    "house-1": Settings(
+        64, 0.5, 5e-4, {"dropout": 0.4, "global_interaction": False}, dropout=0.2, input_dropout=0.2,
+        inputs={"gate": 12.0, "smoothing": 0.1, "hidden": 0.2}, train=TRAIN | {"ema": 0.995},
+    ),
+    "20news": Settings(
+        128, 0.5, 5e-4, {"dropout": 0.0, "global_interaction": False},
+        inputs={"smoothing": 0.1}, train=TRAIN | {"ema": 0.995},
+    ),
+}  # fmt: skip
+
 RECIPES: dict[str, dict[str, Settings]] = {
-    "ehnn-mlp+": {d: recipe(_WIDTH.get(d, 128), inputs) for d, inputs in _INPUTS.items()},
+    "ehnn-mlp+": {d: recipe(_WIDTH.get(d, 128), inputs) for d, inputs in _INPUTS.items()} | _DRAWN,
     "ehnn-transformer+": {
         d: recipe(_WIDTH.get(d, 128), inputs, options={"heads": 4}) for d, inputs in _INPUTS.items()
     },
