@@ -1,4 +1,4 @@
-"""Where the real data are, for tests that read them."""
+"""Where the real data are, for tests that read them, and what is not looked through for tests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+
+collect_ignore_glob = ["*_cases.py"]  # for processes of their own: they change what every kernel does
 
 _DATA = Path(os.environ.get("EHNN_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
 

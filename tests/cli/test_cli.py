@@ -64,7 +64,7 @@ def test_version() -> None:
         ((), ("train", "predict", "report", "data", "reproduce", "tune", "bench", "check", "--version")),
         (("reproduce",), (*EXPERIMENTS, "--models", "--setting", "--seeds", "--epochs", "--device", "--out")),
         (("train",), ("--data", "--label-column", "--task", "--nodes", "--out", "k-edge", "nodes")),
-        (("train", "k-edge"), ("--model", "--setting", "--lr", "--patience", "--dir")),
+        (("train", "k-edge"), ("--model", "--setting", "--lr", "--patience", "--out")),
         (("train", "nodes"), ("--dataset", "--model", "--parallel", "--ranks", "--data-dir")),
         (("predict",), ("--model", "--data", "--out", "--force")),
         (("tune",), ("--dataset", "--sampler", "--trials", "--storage")),
@@ -209,7 +209,7 @@ def test_train(tmp_path: Path) -> None:
 
     from ehnn.reproduce.k_edge import TABLE_1
 
-    command = f"train k-edge --model all-deep-sets --epochs 2 --lr 0.01 --schedule cosine --dir {tmp_path}"
+    command = f"train k-edge --model all-deep-sets --epochs 2 --lr 0.01 --schedule cosine --out {tmp_path}"
     assert "test, chosen on validation:" in run(*command.split())
     TABLE_1["all-deep-sets"].make().load_state_dict(load_file(tmp_path / "best.safetensors"))
     assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2

@@ -117,7 +117,7 @@ def test_torchrun_starts_the_ranks(tmp_path: Path, expected: tuple[dict[str, Any
         "-m",
         "ehnn",
     ]
-    command += ["train", "nodes", *flags, "--parallel", "partition", "--dir", str(tmp_path)]
+    command += ["train", "nodes", *flags, "--parallel", "partition", "--out", str(tmp_path)]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("best on validation") == 1  # rank 0 alone speaks

@@ -61,7 +61,7 @@ def test_the_two_host_command(hosts: list[str], tmp_path: Path) -> None:
         run += [f"--rdzv-conf=is_host={address == ADDRESSES[0]}"]  # without names, torchrun cannot tell
         command = ["ip", "netns", "exec", host, sys.executable, "-m", "torch.distributed.run", *run]
         command += ["-m", "ehnn", "train", "nodes", *OPTIONS, "--parallel", "partition", "--dtype", "float64"]
-        command += ["--dir", str(tmp_path / "two")]
+        command += ["--out", str(tmp_path / "two")]
         environment = os.environ | shared | {"GLOO_SOCKET_IFNAME": end}
         started.append(subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True))
     try:

@@ -13,6 +13,7 @@ import pytest
 
 import ehnn
 from ehnn import Hypergraph
+from ehnn.reproduce import nodes_search
 from ehnn.reproduce import tune as room
 from ehnn.reproduce.nodes_config import MODELS, make_model
 
@@ -51,12 +52,27 @@ def test_grid_visits_every_point_once_and_resumes(h, tmp_path):
     assert best.width == study.best_params["width"]
 
 
+def test_a_point_that_two_processes_tried_leaves_none_out(h, tmp_path, monkeypatch):
+    """Both draw before either has said which point it takes."""
+    search = partial(room.tune, "zoo", "ehnn-mlp", storage=tmp_path / "s.db", grid=GRID, h=h, **OPTIONS)
+    (first,) = search(trials=1).trials
+    twice = optuna.trial.create_trial(
+        value=1.0, params=first.params, distributions=first.distributions, system_attrs=first.system_attrs
+    )
+    search(trials=1).add_trial(twice)
+    finished = [t.params for t in search(trials=100).trials]
+    assert len(finished) == 9
+    assert len({tuple(point.items()) for point in finished}) == 8
+
+
 def test_test_accuracy_is_never_computed(h, tmp_path, monkeypatch):
-    fit, seen = room.fit, []
-    monkeypatch.setattr(room, "fit", lambda *a, **k: seen.append(fit(*a, **k)) or seen[-1])
+    fit, seen = nodes_search.fit, []
+    monkeypatch.setattr(nodes_search, "fit", lambda *a, **k: seen.append(fit(*a, **k)) or seen[-1])
     study = room.tune("zoo", "hgnn", storage=tmp_path / "s.db", sampler="tpe", trials=2, h=h, **OPTIONS)
     assert len(study.trials) == 2
-    assert all(set(row) == {"epoch", "loss", "valid"} for result in seen for row in result.history)
+    assert all(
+        set(row) == {"epoch", "loss", "valid", "first", "second"} for result in seen for row in result.history
+    )
     assert study.trials[0].value == pytest.approx(sum(seen[0].best_valid) / 2)
 
 
@@ -64,7 +80,7 @@ def test_a_trial_that_diverges_is_pruned(h, tmp_path, monkeypatch):
     def diverge(*args, **options):
         raise room.NotFiniteError("the loss is not finite")
 
-    monkeypatch.setattr(room, "fit", diverge)
+    monkeypatch.setattr(room, "compare", diverge)
     study = room.tune("zoo", "hgnn", storage=tmp_path / "s.db", sampler="tpe", trials=1, h=h, **OPTIONS)
     assert study.trials[0].state.name == "PRUNED"
 
@@ -94,7 +110,7 @@ def test_the_point_of_an_interrupt_is_tried_again(h, tmp_path, monkeypatch, log,
     )
     search(trials=done)
     with monkeypatch.context() as m:
-        m.setattr(room, "fit", _interrupt)
+        m.setattr(room, "compare", _interrupt)
         with pytest.raises(KeyboardInterrupt):
             search()
     study = search()
@@ -121,7 +137,7 @@ def test_an_error_in_a_trial_is_raised_and_not_logged(h, tmp_path, monkeypatch, 
     def wrong(*args, **options):
         raise ValueError("wrong")
 
-    monkeypatch.setattr(room, "fit", wrong)
+    monkeypatch.setattr(room, "compare", wrong)
     with pytest.raises(ValueError, match="wrong"):
         room.tune("zoo", "hgnn", storage=tmp_path / "s.db", h=h, **OPTIONS)
     assert log == []

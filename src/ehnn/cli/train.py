@@ -186,7 +186,7 @@ def nodes(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     directory: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--dir", show_default="a folder in runs/train", help="Checkpoint, metrics and model."),
+        typer.Option("--out", show_default="a folder in runs/train", help="Checkpoint, metrics and model."),
     ] = None,
     data_dir: Annotated[
         Optional[Path],  # noqa: UP045

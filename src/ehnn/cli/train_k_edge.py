@@ -38,7 +38,7 @@ def train_k_edge(
     directory: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(
-            "--dir", show_default="a folder in runs/train", help="Checkpoint, metrics and best model."
+            "--out", show_default="a folder in runs/train", help="Checkpoint, metrics and best model."
         ),
     ] = None,
 ) -> None:

@@ -162,6 +162,11 @@ class Hypergraph:
         return self.incidence.ptr.device
 
     @kept_property
+    def _derived(self) -> dict[Any, Any]:
+        """What others have computed from this hypergraph, features included, and want to find again."""
+        return {}
+
+    @kept_property
     def orders(self) -> Tensor:
         """``[num_edges]`` number of nodes of each hyperedge."""
         return self.incidence.lengths

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -58,6 +59,11 @@ class Pairs:
     def rows(self) -> Tensor:
         """``[pairs]`` the row of each pair, in row order."""
         return repeat(self.lengths, len(self))
+
+    @kept_property
+    def _derived(self) -> dict[Any, Any]:
+        """What others have computed from these pairs and want to find again."""
+        return {}
 
     @kept_property
     def inverse_lengths(self) -> Tensor:

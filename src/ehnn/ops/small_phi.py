@@ -26,7 +26,7 @@ while the parameters get sums over the rows:
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, List  # noqa: UP035 (PyTorch 2.6 knows no list[Tensor] in an operator)
 
 import torch
 import torch.nn.functional as F
@@ -166,7 +166,7 @@ def _side_by_side(runs: int, in_dims: tuple[Any, ...], args: tuple[Any, ...], co
 
 @opaque("ehnn::small_phi")
 def _forward(
-    x: Tensor, table: Tensor, index: Tensor | None, params: list[Tensor], seed1: Tensor | None, p1: float,
+    x: Tensor, table: Tensor, index: Tensor | None, params: List[Tensor], seed1: Tensor | None, p1: float,  # noqa: UP006
     rows1: Tensor | None, whole1: int | None, seed2: Tensor | None, p2: float, rows2: Tensor | None,
     whole2: int | None,
 ) -> Tensor:  # fmt: skip
@@ -182,7 +182,7 @@ def _(x: Tensor, *_: Any) -> Tensor:
 
 @opaque("ehnn::small_phi_backward")
 def _backward(
-    grad: Tensor, x: Tensor, table: Tensor, index: Tensor | None, params: list[Tensor], seed1: Tensor | None,
+    grad: Tensor, x: Tensor, table: Tensor, index: Tensor | None, params: List[Tensor], seed1: Tensor | None,  # noqa: UP006
     p1: float, rows1: Tensor | None, whole1: int | None, seed2: Tensor | None, p2: float,
     rows2: Tensor | None, whole2: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,10 @@ import torch
 from ehnn.datasets import card, load
 from ehnn.hypergraph import Hypergraph
 from ehnn.tasks.node_classification import NodeClassification
-from ehnn.training import NotFiniteError, fit
+from ehnn.training import NotFiniteError
 
-from .nodes_config import find_model, make_model, settings_of
-from .nodes_runs import make_task
-from .nodes_search import FIRST_SEED
+from .nodes_config import find_model, settings_of
+from .nodes_search import FIRST_SEED, compare
 from .nodes_settings import Settings
 
 Grid = Mapping[str, Sequence[Any]]
@@ -76,19 +74,6 @@ def settings_from(model: str, dataset: str, values: Mapping[str, Any]) -> Settin
     )  # an unknown name is a TypeError that names it
 
 
-def validation_accuracy(
-    h: Hypergraph, model: str, settings: Settings, *, runs: int, epochs: int, device: str = "cpu"
-) -> float:
-    """Mean over runs, all at once, of the best validation accuracy in percent; test nodes are not scored."""
-    h = find_model(model).prepare(h).to(device)
-    seeds = range(FIRST_SEED, FIRST_SEED + runs)
-    task = make_task(h, model, seeds, settings, score_test=False)
-    make = partial(make_model, model, settings, task.num_features, task.num_outputs)
-    config = settings.train_config(epochs, model)
-    result = fit(make, task, seeds, config, device=device, quiet=True)
-    return sum(result.best_valid) / len(result.best_valid)
-
-
 def tune(
     dataset: str,
     model: str,
@@ -103,7 +88,9 @@ def tune(
     h: Hypergraph | None = None,
     grid: Grid | None = None,
 ) -> Any:
-    """The Optuna study, with ``trials`` finished trials (by default: as many as the grid has points).
+    """The Optuna study of the mean best validation accuracy in percent; test nodes are not scored.
+
+    It has ``trials`` finished trials, by default (and on the grid at most) as many as the grid has points.
 
     Call it again with the same ``storage``, ``runs`` and ``epochs`` to go on, or in several processes at once
     to share the work. A trial whose process died is failed after two minutes without a sign of life and
@@ -126,21 +113,23 @@ def tune(
     version = hashlib.sha256(start.encode()).hexdigest()[:6]
     name = f"{dataset}/{model}/{sampler}/{runs} runs/{epochs} epochs/{version}"
     study = _study(optuna, name, Path(storage), _sampler(optuna, sampler, grid))
-    goal = _points(grid) if trials is None else trials
+    points = _points(grid)
+    goal = points if trials is None else min(trials, points) if sampler == "grid" else trials
 
     def objective(trial: Any) -> float:
         values = {name: trial.suggest_categorical(name, list(choices)) for name, choices in grid.items()}
         settings = settings_from(model, dataset, values)
         try:
-            return validation_accuracy(h, model, settings, runs=runs, epochs=epochs, device=device)
+            return compare(h, model, settings, runs=runs, epochs=epochs, device=device)["best"]
         except (NotFiniteError, torch.OutOfMemoryError) as error:
             raise optuna.TrialPruned(str(error)) from error
         except KeyboardInterrupt:
             _queue_again(study, study.trials[trial.number])
             raise
 
-    while (finished := _count(optuna, study, "COMPLETE", "PRUNED")) < goal:
-        if finished + _count(optuna, study, "RUNNING") < goal:
+    ended = ("COMPLETE", "PRUNED")
+    while len(_points_of(optuna, study, sampler, *ended)) < goal:
+        if len(_points_of(optuna, study, sampler, *ended, "RUNNING")) < goal:
             study.optimize(objective, n_trials=1)
         else:  # other processes are on the last ones; one that has died is queued again
             time.sleep(_PAUSE)
@@ -160,9 +149,12 @@ def _points(grid: Grid) -> int:
     return count
 
 
-def _count(optuna: Any, study: Any, *states: str) -> int:
+def _points_of(optuna: Any, study: Any, sampler: str, *states: str) -> set[Any]:
+    """What the trials in these states count for: a grid is over when each of its points has been tried, and
+    two processes may have drawn the same one at the same moment."""
     wanted = [optuna.trial.TrialState[state] for state in states]
-    return len(study.get_trials(deepcopy=False, states=wanted))
+    trials = study.get_trials(deepcopy=False, states=wanted)
+    return {tuple(t.params.items()) if sampler == "grid" and t.params else t.number for t in trials}
 
 
 def _fail_stale(optuna: Any, study: Any) -> None:

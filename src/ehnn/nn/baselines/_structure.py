@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -15,14 +15,13 @@ from ehnn.hypergraph.pairs import arange_like, pairs_from_coo
 _Value = TypeVar("_Value")
 
 
-def derived(owner: Any, make: Callable[..., _Value], *key: Hashable) -> _Value:
+def derived(owner: Pairs | Hypergraph, make: Callable[..., _Value], *key: Hashable) -> _Value:
     """``make(owner, *key)``, computed once for each instance ``owner`` and kept on it.
 
-    Like `functools.cached_property` this writes to the instance's dictionary, which a frozen dataclass
-    leaves open, so the value lives exactly as long as its owner. Values that depend on the incidences
+    The value lives exactly as long as its owner. Values that depend on the incidences
     alone are kept on ``h.incidence``, which ``h.replace(x=…)`` shares; others on ``h``.
     """
-    kept = owner.__dict__.setdefault("_derived", {})
+    kept = owner._derived
     if (make, key) not in kept:
         with plain_tensors():
             kept[make, key] = make(owner, *key)
