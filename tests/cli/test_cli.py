@@ -200,7 +200,7 @@ def test_reproduce_without_matplotlib_says_what_to_install(tmp_path: Path, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     command = "reproduce ablation --models all-deep-sets --setting seen --epochs 1 --seeds 1"
-    assert "ehnn[plot]" in run(*command.split())
+    assert ".[plot]" in run(*command.split())
     assert read_rows("ablation", "results")
 
 

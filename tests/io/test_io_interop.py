@@ -106,7 +106,7 @@ def test_names_that_are_not_distinct_are_refused(convert):
 def test_missing_library_names_the_extra(monkeypatch):
     from ehnn.io import _support
 
-    with pytest.raises(ImportError, match=r"pip install 'ehnn\[interop\]'"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[interop\]'"):
         _support.require("no_such_library_at_all.data")
 
 

@@ -194,7 +194,7 @@ def test_nothing_to_draw(tmp_path: Path) -> None:
 
 def test_without_matplotlib_the_extra_is_named(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(ImportError, match=r"ehnn\[plot\]"):
+    with pytest.raises(ImportError, match=r"\.\[plot\]"):
         draw_k_edge([drawable("ehnn-mlp", "seen", 1)], tmp_path / "figure.png")
 
 

@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--sizes", type=lambda s: int(float(s)), nargs="+", help="scale: incidences")
     parser.add_argument("--variants", nargs="+", help="cost, walmart: eager, compiled, graph, compiled+graph")
     parser.add_argument("--models", nargs="+", help="cost, walmart: these models only")
-    parser.add_argument("--modes", nargs="+", help="scale: ehnn-mlp, 'ehnn-mlp, recomputed'")
+    parser.add_argument("--modes", nargs="+", help="scale: ehnn-mlp, 'ehnn-mlp, bounded memory'")
     parser.add_argument("--data-dir", type=Path, help="walmart: where the data is (default $EHNN_DATA)")
     parser.add_argument(
         "--merge", type=Path, metavar="DIR", help="merge the tables in DIR into --out instead"

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ehnn.io._figures import new_figure, save_figure
 from ehnn.results import read_rows
 
 from .report import Say
@@ -16,21 +17,18 @@ _SIZE = re.compile(r"(\d+e\d+) incidences, (.+)")
 def draw_scale(out: Path, say: Say = print) -> None:
     """``scale.png``: time and memory against incidences with a line of slope 1, from ``scale.json``."""
     try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        say("no figure: matplotlib is not installed (pip install 'ehnn[plot]')")
+        figure = new_figure(figsize=(11, 4.2), dpi=110, layout="constrained")
+    except ImportError as error:
+        say(f"no figure: {error}")
         return
     rows = read_rows("scale", out)
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
     panels = figure.subplots(1, 2)
     for axes, metric, title in (
         (panels[0], "total_ms", "EHNN-MLP, forward and backward (ms)"),
         (panels[1], "peak_mb", "peak memory (MB)"),
     ):
         _draw(axes, _curves(rows, metric), title)
-    path = out / "scale.png"
-    figure.savefig(path.with_suffix(".tmp.png"), dpi=110)
-    path.with_suffix(".tmp.png").replace(path)
+    save_figure(figure, out / "scale.png")
 
 
 def _curves(rows: list[dict[str, Any]], metric: str) -> dict[str, list[tuple[float, float]]]:

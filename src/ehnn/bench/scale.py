@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
-from ehnn.nn import EHNNMLP
+from ehnn.nn import EHNNMLP, bounded_memory
 from ehnn.ops import segment_sum
 
 from .machine import check_device, command, free, is_gpu, label
 from .memory import available_bytes, copy_bandwidth, held_bytes, peak_bytes
-from .pair import Pair, recompute_phis
+from .pair import Pair
 from .plots import draw_scale
 from .report import Report, Row, Say, reason
 from .timing import enough, make_step, median, milliseconds, split_times
 
 SIZES = {"cpu": (10**4, 10**5, 10**6, 10**7), "cuda": (10**4, 10**5, 10**6, 10**7, 10**8)}
-MODES = {"ehnn-mlp": False, "ehnn-mlp, recomputed": True}
-"""Models by name: whether each φ is computed again in the backward pass instead of kept."""
+MODES = {"ehnn-mlp": None, "ehnn-mlp, bounded memory": 2**16}
+"""Models by name: the rows of `bounded_memory`, or None where every activation is kept."""
 SECONDS = {"cpu": 20.0, "cuda": 2.0}
 
 
@@ -136,16 +137,19 @@ def _step(report: Report, mode: str, h: Hypergraph, size: int, width: int, devic
 
 
 def _measure(
-    again: bool, h: Hypergraph, width: int, device: str, repeats: int
+    rows: int | None, h: Hypergraph, width: int, device: str, repeats: int
 ) -> tuple[dict[str, list[float]], int]:
     torch.manual_seed(0)
     layer = partial(EHNNMLP, width, width)
-    model: nn.Module = Pair(layer, layer, h, "all").to(device)
-    overlaps = model.overlaps
-    model = recompute_phis(model) if again else model
+    model = Pair(layer, layer, h, "all").to(device)
     x = torch.randn(h.num_nodes, width, device=device)
-    step = make_step(model, lambda: model(x))
-    peak = peak_bytes(step, device) + held_bytes(model, overlaps, h, x, step.grad)
+
+    def forward() -> Tensor:
+        with nullcontext() if rows is None else bounded_memory(rows):
+            return model(x)
+
+    step = make_step(model, forward)
+    peak = peak_bytes(step, device) + held_bytes(model, model.overlaps, h, x, step.grad)
     count = enough(SECONDS[torch.device(device).type], repeats, step, device)
     return split_times({"": step}, count, device, warm_up=0)[""], peak
 

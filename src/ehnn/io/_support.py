@@ -14,13 +14,15 @@ from ehnn.hypergraph import Hypergraph
 MIN_BOUND, BOUND_PER_ENTRY = 1_000_000, 100
 
 
-def require(module: str) -> Any:
-    """An optional library, or an ImportError that says how to get it."""
+def require(module: str, extra: str = "interop") -> Any:
+    """A library of an extra of this package, or an ImportError that says how to get it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         name = module.split(".")[0]
-        raise ImportError(f"{name} is needed for this conversion: pip install 'ehnn[interop]'") from error
+        raise ImportError(
+            f"this needs {name}, of the extra {extra!r}: pip install '.[{extra}]' in the clone of ehnn"
+        ) from error
 
 
 def single(h: Hypergraph, target: str) -> Hypergraph:

@@ -6,19 +6,14 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.io._support import require
 
 from .growing import work
 
 
 def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int) -> Tensor:
     """``[num_nodes]`` owners that minimise the connectivity (λ − 1), balanced by `work`."""
-    try:
-        import mtkahypar
-    except ImportError as error:
-        raise ValueError(
-            "method='mtkahypar' needs the package mtkahypar: pip install 'ehnn[parallel]'; "
-            "method='growing' needs nothing"
-        ) from error
+    mtkahypar = require("mtkahypar", "parallel")  # method="growing" needs nothing
     engine = mtkahypar.initialize(1)  # thread
     mtkahypar.set_seed(seed)
     context = engine.context_from_preset(mtkahypar.PresetType.DEFAULT)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ehnn.io.atomic import atomic_write
+from ehnn.io._figures import new_figure, save_figure
 
 from .nodes_paper import DATASETS, PAPER
 from .nodes_table import accuracies
@@ -17,25 +17,18 @@ def plot(table_rows: Sequence[Mapping[str, Any]], path: Path | str) -> Path:
 
     The format is that of the ending of ``path``; the file is written whole or not at all.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("the plot needs matplotlib: pip install 'ehnn[plot]'") from error
     ours = accuracies(table_rows)
     spread = {(r["model"], r["setting"]): r["std"] or 0 for r in table_rows if r["metric"] == "accuracy"}
     columns = [d for d in DATASETS if any(d in row for row in ours.values())] or [""]
-    figure = Figure(figsize=(2.2 * len(columns) + 1.6, 0.28 * len(ours) + 1.2), dpi=150, layout="constrained")
+    size = 2.2 * len(columns) + 1.6, 0.28 * len(ours) + 1.2
+    figure = new_figure(figsize=size, dpi=150, layout="constrained")
     panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
     for panel, dataset in zip(panels, columns, strict=True):
         _draw(panel, dataset, ours, spread)
     panels[0].set_yticks(range(len(ours)), list(ours), fontsize=8)
     panels[0].invert_yaxis()
     panels[0].legend(fontsize=7)
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format=path.suffix.lstrip(".") or "png")
-    return path
+    return save_figure(figure, path)
 
 
 def _draw(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from itertools import cycle
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
+from ehnn.io._figures import COLOURS, new_figure, save_figure
+
 from .report import Cell
 
-# Okabe and Ito: eight colours that stay apart for the colour-blind too.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _GREYS = ("#777777", "#AAAAAA")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")
 _MAIN = ("ehnn-mlp", "ehnn-transformer", "all-deep-sets", "all-set-transformer")
@@ -31,7 +30,7 @@ def draw_k_edge(cells: Sequence[Cell], path: Path) -> None:
     if not settings:
         raise ValueError("cells must hold at least one cell to draw, got none")
     styles = _styles(list(dict.fromkeys(cell["model"] for cell in cells)))
-    figure = _figure(figsize=(1.2 + 3.9 * len(settings), 6.6), dpi=150, layout="constrained")
+    figure = new_figure(figsize=(1.2 + 3.9 * len(settings), 6.6), dpi=150, layout="constrained")
     axes = figure.subplots(2, len(settings), squeeze=False, sharey=True)
     for column, setting in enumerate(settings):
         here = [cell for cell in cells if cell["setting"] == setting]
@@ -42,7 +41,7 @@ def draw_k_edge(cells: Sequence[Cell], path: Path) -> None:
         row[0].set_ylabel("test accuracy, %")
     axes[0][0].set_ylim(_floor(cells), 101)
     _legend(figure, axes)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _curves(ax: Any, cells: Sequence[Cell], styles: dict[str, dict[str, Any]]) -> None:
@@ -76,7 +75,7 @@ def _by_order(ax: Any, cells: Sequence[Cell], styles: dict[str, dict[str, Any]])
 
 def _styles(models: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Baselines grey, ours in colour; an improved variant has the colour of its model and a broken line."""
-    colours, greys, marks = cycle(_COLOURS), cycle(_GREYS), cycle(_MARKS)
+    colours, greys, marks = cycle(COLOURS), cycle(_GREYS), cycle(_MARKS)
     found: dict[str, dict[str, Any]] = {}
     for model in sorted(models, key=lambda m: m.rstrip("+") not in _MAIN):  # these look alike in every figure
         base = model.rstrip("+")
@@ -115,22 +114,3 @@ def _legend(figure: Any, axes: Any) -> None:
     figure.legend(
         found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=9
     )
-
-
-def _figure(**options: Any) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("figures need matplotlib: pip install 'ehnn[plot]'") from error
-    return Figure(**options)
-
-
-def _save(figure: Any, path: Path) -> None:
-    """Whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        figure.savefig(part, format="png")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -22,6 +22,7 @@ import torch
 
 from ehnn.datasets import card, load
 from ehnn.hypergraph import Hypergraph
+from ehnn.io._support import require
 from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import NotFiniteError
 
@@ -171,10 +172,7 @@ def _queue_again(study: Any, trial: Any) -> None:
 
 
 def _optuna() -> Any:
-    try:
-        import optuna
-    except ImportError as error:
-        raise ImportError("the search needs Optuna: pip install 'ehnn[tune]'") from error
+    optuna = require("optuna", "tune")
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # it warns of a failed trial with a traceback
     return optuna
 

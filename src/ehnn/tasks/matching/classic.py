@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
+
+from ehnn.io._support import require
 
 from .association import Association
 
@@ -28,7 +28,7 @@ def solve_classic(solver: str, nodes: Tensor, edges: Tensor, association: Associ
     """
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {SOLVERS}, got {solver!r}")
-    solve = getattr(_pygmtools(), solver)
+    solve = getattr(require("pygmtools", "vision"), solver)
     candidates = association.candidates
     counts = torch.stack([candidates.counts_a, candidates.counts_b], 1).tolist()
     scores = []
@@ -59,11 +59,3 @@ def association_matrices(nodes: Tensor, edges: Tensor, association: Association)
         matrices.append(matrix)
         start += size
     return matrices
-
-
-def _pygmtools() -> Any:
-    try:
-        import pygmtools
-    except ImportError as error:
-        raise ImportError("classic solvers need pygmtools: pip install 'ehnn[vision]'") from error
-    return pygmtools

@@ -16,6 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ehnn.io._support import require
+
 if TYPE_CHECKING:
     from PIL.Image import Image
 
@@ -195,8 +197,4 @@ def _pixels(image: Any) -> Tensor:
 
 
 def _pillow() -> Any:
-    try:
-        from PIL import Image as pil
-    except ImportError as error:
-        raise ImportError("reading images needs Pillow: pip install 'ehnn[vision]'") from error
-    return pil
+    return require("PIL.Image", "vision")

@@ -6,18 +6,15 @@ import math
 import os
 from collections.abc import Mapping
 from itertools import cycle, islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn.io.atomic import atomic_write
+from ehnn.io._figures import COLOURS, new_figure, save_figure
 
 RIGHT, WRONG, MISSING, UNKNOWN = "#00A651", "#E02020", "#8C8C8C", "#1F77D0"
-# Okabe and Ito: colours that stay apart for the colour-blind too.
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _PALE = (
     "#CCCCCC", "#B3CDE3", "#FBB4AE", "#CCEBC5", "#DECBE4", "#FED9A6", "#E5D8BD", "#8DA0B3", "#B39A8D",
     "#8FB39A", "#A899B8", "#B8AE7D", "#7D9FB8", "#C48F8A",
@@ -53,7 +50,7 @@ def draw_matches(
         _check_rows("target", target, points_a, points_b)
     (_, height_a, width_a), (_, height_b, width_b) = image_a.shape, image_b.shape
     height, width = max(height_a, height_b), width_a + _GAP + width_b
-    figure = _figure(figsize=(10, 10 * height / width + 0.6), dpi=120, layout="constrained")
+    figure = new_figure(figsize=(10, 10 * height / width + 0.6), dpi=120, layout="constrained")
     axes = figure.subplots()
     shift = torch.tensor([width_a + _GAP, 0])
     for image, left in ((image_a, 0), (image_b, width_a + _GAP)):
@@ -63,7 +60,7 @@ def draw_matches(
     _draw_lines(axes, a, b, predicted.cpu(), None if target is None else target.cpu())
     axes.set(xlim=(0, width), ylim=(height, 0), aspect="equal")
     axes.axis("off")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _draw_lines(axes: Any, a: Tensor, b: Tensor, predicted: Tensor, target: Tensor | None) -> None:
@@ -105,13 +102,13 @@ def draw_accuracy(per_category_by_model: Mapping[str, Mapping[str, float]], path
     groups = [*categories, "mean"]
     lines = math.ceil(len(groups) * inches / _WIDEST)
     wide = math.ceil(len(groups) / lines)
-    figure = _figure(figsize=(1.5 + inches * wide, 1 + 3 * lines), dpi=120, layout="constrained")
+    figure = new_figure(figsize=(1.5 + inches * wide, 1 + 3 * lines), dpi=120, layout="constrained")
     for i, axes in enumerate(figure.subplots(lines, 1, squeeze=False).flat):
         _draw_bars(axes, per_category_by_model, groups[i * wide : (i + 1) * wide])
         axes.set_xlim(-0.6, wide - 0.4)
     names = figure.axes[0].get_legend_handles_labels()
     figure.legend(*names, loc="outside lower center", ncols=min(len(models), 6), frameon=False, fontsize=9)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _draw_bars(axes: Any, rows: Mapping[str, Mapping[str, float]], groups: list[str]) -> None:
@@ -135,7 +132,7 @@ def _draw_bars(axes: Any, rows: Mapping[str, Mapping[str, float]], groups: list[
 
 
 def _model_colours(models: list[str]) -> dict[str, str]:
-    colours = cycle(_COLOURS)
+    colours = cycle(COLOURS)
     others = [model for model in models if not model.startswith("ehnn")]
     greys = map(str, np.linspace(0.4, 0.85, len(others)).tolist())
     pale = cycle(_PALE) if len(others) > _GREYS else greys
@@ -168,14 +165,14 @@ def draw_association(
             raise ValueError(
                 f"{name} must be [{order}, ·] rows of {len(pairs)} pairs, got {list(edges.shape)}"
             )
-    figure = _figure(figsize=(9, 5.4), dpi=140, layout="constrained")
+    figure = new_figure(figsize=(9, 5.4), dpi=140, layout="constrained")
     grid = figure.add_gridspec(2, 2, width_ratios=(1, 2.2))
-    sides = ((points_a, "a", _COLOURS[0]), (points_b, "b", _COLOURS[1]))
+    sides = ((points_a, "a", COLOURS[0]), (points_b, "b", COLOURS[1]))
     for i, (points, letter, colour) in enumerate(sides):
         edges = torch.zeros(2, 0, dtype=torch.int64) if graphs is None else graphs[i]
         _draw_points(figure.add_subplot(grid[i, 0]), points.cpu(), edges.cpu(), letter, colour)
     _draw_grid(figure.add_subplot(grid[:, 1]), pairs.cpu(), edges2.cpu(), edges3.cpu())
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _draw_points(axes: Any, points: Tensor, edges: Tensor, letter: str, colour: str) -> None:
@@ -194,7 +191,7 @@ def _draw_grid(axes: Any, pairs: Tensor, edges2: Tensor, edges3: Tensor) -> None
     from matplotlib.collections import PolyCollection
 
     place = pairs.double()
-    colours = list(islice(cycle(_COLOURS), edges3.shape[1]))
+    colours = list(islice(cycle(COLOURS), edges3.shape[1]))
     axes.add_collection(
         PolyCollection(list(place[edges3.T].numpy()), facecolors=colours, alpha=0.18, zorder=1)
     )
@@ -228,18 +225,3 @@ def _check_rows(name: str, rows: Tensor, points_a: Tensor, points_b: Tensor) -> 
     n, m = len(points_a), len(points_b)
     if rows.shape != (n,) or (n and not -1 <= int(rows.min()) <= int(rows.max()) < m):
         raise ValueError(f"{name} must be [{n}] rows from −1 to {m - 1}, got {rows.tolist()}")
-
-
-def _figure(**options: Any) -> Any:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("pictures need matplotlib: pip install 'ehnn[vision]'") from error
-    return Figure(**options)
-
-
-def _save(figure: Any, path: _PathLike) -> None:
-    """Whole or not at all."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path, "wb") as file:
-        figure.savefig(file, format="png")
