@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -213,6 +214,16 @@ def test_interrupt_removes_the_part(url, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         quick(url("ok"), tmp_path / "f", SUM)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_parts_of_killed_processes_go_after_a_day(url, server, tmp_path):
+    old, new = (tmp_path / f"file.{name}.part" for name in ("dead", "alive"))
+    for part in (old, new):
+        part.write_text("half")
+    os.utime(old, (0, 0))
+    quick(url("ok"), tmp_path / "file", SUM)
+    assert not old.exists()
+    assert new.exists()
 
 
 def test_nobody_answers(tmp_path):

@@ -84,6 +84,8 @@ def test_any_noise_has_a_card():
     assert c.features.endswith("0.25")
     assert "σ = 0.25" in c.title
     assert datasets.card("walmart_0.6").name == "walmart-0.6"
+    assert datasets.card("house-.250") == c
+    assert datasets.card("house-1.0") is datasets.card("house-1")
 
 
 @pytest.mark.parametrize("ask", [datasets.card, datasets.load, datasets.fetch])
@@ -207,7 +209,22 @@ def test_downloaded_file_without_a_sum_must_fit_the_card(mirror, monkeypatch):
         datasets.DataError, match=r"hold .* = \(4, 1, 2, 2\), expected \(12311, 12311, 100, 40\)"
     ):
         datasets.load("modelnet40", base_url=address)
+    for content in (CONTENT, "<html>please log in</html>"):
+        (folder / "ModelNet40" / "ModelNet40.content").write_text(content)
+        with pytest.raises(datasets.DataError, match="'modelnet40' is something else, and was removed"):
+            datasets.fetch("modelnet40", base_url=address)
+        assert not list(datasets.cache_dir().rglob("ModelNet40*.*"))
+    (folder / "ModelNet40" / "ModelNet40.content").write_text(CONTENT)
     assert datasets.load("modelnet40", folder).num_nodes == 4  # the user's own folder is the user's word
+
+
+def test_altered_files_are_named(real_data, tmp_path):
+    assert datasets.altered("zoo", real_data) == []
+    for file in datasets.card("zoo").files:
+        source = next(real_data.rglob(Path(file.path).name))
+        (tmp_path / source.name).write_bytes(source.read_bytes())
+    (tmp_path / "zoo.edges").write_bytes((tmp_path / "zoo.edges").read_bytes()[:-20])
+    assert datasets.altered("zoo", tmp_path) == [tmp_path / "zoo.edges"]
 
 
 def test_archive_in_place_of_the_packed_file(tmp_path):

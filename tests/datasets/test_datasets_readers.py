@@ -136,6 +136,9 @@ def test_noise_has_its_seed_and_deviation():
         ("1,2\n2,3\n6\n", "edges, line 3: .*got '6'"),
         ("1,2\n1_0\n", "edges, line 2: .*got '1_0'"),
         ("1,2\n99999999999999999999\n", "edges, line 2"),
+        (f"1,2\n{'9' * 5000}\n", "edges, line 2"),
+        ("1,2\n１,２\n", "edges, line 2: .*got '１'"),
+        ("1,2\n+5, 3\n", "edges, line 2: .*got '\\+5'"),
         ("", "edges, line 1: the file holds no hyperedges"),
     ],
 )
@@ -150,6 +153,8 @@ def test_corrupted_edge_lines(tmp_path, edges, message):
         ("1\n2\n0\n", "labels, line 3: .*got '0'"),
         ("1\n1,2\n", "labels, line 2: .*got '1,2'"),
         ("1\nred\n", "labels, line 2: .*got 'red'"),
+        ("1\n101\n", "labels, line 2: .*from 1 to 100, got '101'"),
+        (f"1\n{'9' * 5000}\n", "labels, line 2: .*got '999"),
         ("", "labels, line 1: the file holds no rows"),
     ],
 )

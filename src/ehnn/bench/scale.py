@@ -13,6 +13,7 @@ from torch import Tensor
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP, bounded_memory
 from ehnn.ops import segment_sum
+from ehnn.training import out_of_memory
 
 from .machine import check_device, command, free, is_gpu, label
 from .memory import available_bytes, copy_bandwidth, held_bytes, peak_bytes
@@ -72,7 +73,7 @@ def scale(
             h = made_hypergraph(size, device)
             _segment_sum(report, h, size, width, device, copy, repeats)
         except (MemoryError, RuntimeError) as error:
-            if not _is_memory(error):
+            if not out_of_memory(error):
                 raise
             report.add(_setting(size, device), "hypergraph", {"out_of_memory": 1.0})
             say(f"{size:.0e} hypergraph            out of memory")
@@ -120,7 +121,7 @@ def _step(report: Report, mode: str, h: Hypergraph, size: int, width: int, devic
         _check_room(report, mode, h, device)
         times, peak = _measure(MODES[mode], h, width, device, repeats)
     except (MemoryError, RuntimeError) as error:
-        if _is_memory(error):
+        if out_of_memory(error):
             report.add(_setting(size, device), mode, {"out_of_memory": 1.0})
         report.say(f"{size:.0e} {mode:<21} stops here: {reason(error)}")
         free()
@@ -161,9 +162,3 @@ def _check_room(report: Report, mode: str, h: Hypergraph, device: str) -> None:
     if room is not None and last and last[-1] * h.num_incidences > 0.8 * room:
         need = last[-1] * h.num_incidences / 1e9
         raise MemoryError(f"would need about {need:.1f} GB, {room / 1e9:.1f} GB are free")
-
-
-def _is_memory(error: Exception) -> bool:
-    """On a CPU running out of memory is a RuntimeError of the allocator."""
-    kinds = (torch.OutOfMemoryError, MemoryError)
-    return isinstance(error, kinds) or "allocate memory" in str(error)

@@ -41,7 +41,7 @@ def tune(
     """
     from ehnn.datasets import card
     from ehnn.reproduce.nodes_config import MODELS
-    from ehnn.reproduce.tune import SAMPLERS, best_settings
+    from ehnn.reproduce.tune import SAMPLERS, best_settings, tried
     from ehnn.reproduce.tune import tune as search
 
     choose("model", model, MODELS)
@@ -57,7 +57,7 @@ def tune(
         except ImportError as error:
             fail(str(error), FAILED)
         typer.echo(
-            f"best validation accuracy: {study.best_value:.2f} %  ({len(study.trials)} points in {path})"
+            f"best validation accuracy: {study.best_value:.2f} %  ({tried(study, sampler)} points in {path})"
         )
         for key, value in study.best_params.items():
             typer.echo(f"{key}: {value}")

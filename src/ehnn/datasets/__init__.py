@@ -8,7 +8,7 @@
 from .cards import Card, File, Statistics
 from .catalogue import card, list_datasets
 from .errors import DataError
-from .loading import fetch, load
+from .loading import altered, fetch, load
 from .locate import BASE_URL, cache_dir
 from .splits import random_split
 from .transfer import download
@@ -19,6 +19,7 @@ __all__ = [
     "DataError",
     "File",
     "Statistics",
+    "altered",
     "cache_dir",
     "card",
     "download",

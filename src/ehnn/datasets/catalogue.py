@@ -273,7 +273,8 @@ def card(name: str) -> Card:
     key = name.strip().lower().replace("_", "-")
     if key in _CARDS:
         return _CARDS[key]
-    noisy = re.fullmatch(r"(house|walmart)-(\d+(?:\.\d+)?)", key)
+    noisy = re.fullmatch(r"(house|walmart)-(\d+\.?\d*|\.\d+)", key)
     if noisy:
-        return with_noise(_NOISY[noisy[1]], noisy[2])
+        known = f"{noisy[1]}-{float(noisy[2]):g}"  # 0.60 is 0.6
+        return _CARDS.get(known) or with_noise(_NOISY[noisy[1]], known.split("-", 1)[1])
     raise ValueError(f"unknown dataset {name!r}{suggest(key, _CARDS)}. Known: {', '.join(_CARDS)}")

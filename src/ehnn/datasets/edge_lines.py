@@ -48,15 +48,21 @@ def _read_labels(path: Path) -> np.ndarray:
 def _label(path: Path, tokens: list[str], token: str) -> int:
     if token.lower() in MISSING:
         return -1
-    if token.isascii() and token.isdigit() and int(token) >= 1:
+    if _is_number(token) and 1 <= int(token) <= NUM_FEATURES:
         return int(token) - 1
-    raise bad_line(path, tokens.index(token) + 1, f"a label must be one integer from 1, got {token[:40]!r}")
+    expected = f"a label must be one integer from 1 to {NUM_FEATURES}"
+    raise bad_line(path, tokens.index(token) + 1, f"{expected}, got {token[:40]!r}")
+
+
+def _is_number(token: str) -> bool:
+    """Digits alone, and few enough for int64."""
+    return token.isascii() and token.isdigit() and len(token) <= 18
 
 
 def _read_edges(path: Path, num_nodes: int) -> tuple[Tensor, Tensor, int]:
     lines = read_lines(path)
     text = "\n".join(lines)
-    if not lines or "_" in text:  # int() would read 1_0 as 10
+    if not lines or not text.isascii() or "_" in text or "+" in text:  # int() would read 1_0 as 10
         raise _first_bad_edge(path, lines, num_nodes)
     raw = np.frombuffer(text.encode(), dtype=np.uint8)
     separators = raw[(raw == ord(",")) | (raw == ord("\n"))]
@@ -74,7 +80,7 @@ def _read_edges(path: Path, num_nodes: int) -> tuple[Tensor, Tensor, int]:
 def _first_bad_edge(path: Path, lines: list[str], num_nodes: int) -> ValueError:
     for number, line in enumerate(lines, 1):
         for token in (t.strip() for t in line.split(",")):
-            if not (token.isascii() and token.isdigit() and 1 <= int(token) <= num_nodes):
+            if not (_is_number(token) and 1 <= int(token) <= num_nodes):
                 expected = f"node numbers from 1 to {num_nodes} separated by commas"
                 return bad_line(path, number, f"expected {expected}, got {token[:40]!r}")
     return bad_line(path, 1, "the file holds no hyperedges")

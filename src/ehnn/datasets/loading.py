@@ -15,6 +15,7 @@ from .errors import DataError
 from .locate import cache_dir, data_folder, locate
 from .packed import read_packed
 from .simplices import read_simplices_archive
+from .transfer import file_sha256
 from .yelp import read_yelp
 
 
@@ -29,10 +30,13 @@ def fetch(
 
     Each file is looked for in ``data_dir`` (by default ``$EHNN_DATA``), then in the user's cache, then
     downloaded into the cache from ``base_url`` (by default ``$EHNN_MIRROR``, else the paper's repository).
+    Where the sum of a downloaded file is not known, the dataset is read and must be what its card says.
     """
     about = card(name)
     archive = _archive(about, data_dir)
     found = [archive] if archive else locate(about, data_dir, base_url=base_url, progress=progress)
+    if archive is None and _unsure(about, found):
+        _read_whole(about, found, 0)
     return found[0].parent
 
 
@@ -55,12 +59,40 @@ def load(
     if archive is not None:
         return read_simplices_archive(archive, about.name)
     paths = locate(about, data_dir, download=download, base_url=base_url)
-    h = _read(about, paths, seed)
-    if any(
-        file.sha256 is None and cache_dir() in path.parents
-        for file, path in zip(about.files, paths, strict=True)
-    ):
-        _check_statistics(about, h)
+    return _read_whole(about, paths, seed)
+
+
+def altered(name: str, data_dir: str | os.PathLike[str] | None = None) -> list[Path]:
+    """The files of a dataset, as `load` finds them on this machine, that are not those of its card."""
+    about = card(name)
+    if _archive(about, data_dir) is not None:
+        return []
+    pairs = zip(about.files, locate(about, data_dir, download=False), strict=True)
+    return [path for file, path in pairs if file.sha256 not in (None, file_sha256(path))]
+
+
+def _unsure(about: Card, paths: list[Path]) -> list[Path]:
+    """Downloaded files whose sum is not known."""
+    pairs = zip(about.files, paths, strict=True)
+    return [path for file, path in pairs if file.sha256 is None and cache_dir() in path.parents]
+
+
+def _read_whole(about: Card, paths: list[Path], seed: int) -> Hypergraph:
+    """The hypergraph; downloaded files that turn out to be something else are removed."""
+    unsure = _unsure(about, paths)
+    try:
+        h = _read(about, paths, seed)
+        if unsure:
+            _check_statistics(about, h)
+    except ValueError as error:
+        if not unsure:
+            raise
+        for path in unsure:
+            path.unlink(missing_ok=True)
+        names = ", ".join(str(path) for path in unsure)
+        raise DataError(
+            f"what was downloaded as {about.name!r} is something else, and was removed ({names}): {error}"
+        ) from error
     return h
 
 
@@ -91,13 +123,13 @@ def _archive(about: Card, data_dir: str | os.PathLike[str] | None) -> Path | Non
 
 def _check_statistics(about: Card, h: Hypergraph) -> None:
     """A downloaded file whose sum is not known must at least be of the known size."""
-    s, folder = about.statistics, (cache_dir() / about.files[0].path).parent
+    s = about.statistics
     features = 0 if h.x is None else h.x.shape[1]
     classes = 0 if h.y is None else int(h.y.max()) + 1
     found = (h.num_nodes, h.num_edges, features, classes)
     expected = (s.nodes, s.hyperedges, s.features, s.classes)
     if found != expected:
         raise DataError(
-            f"the downloaded files of {about.name!r} hold (nodes, hyperedges, features, classes) = {found}, "
-            f"expected {expected}; empty the folder {folder} and fetch again"
+            f"the files of {about.name!r} hold (nodes, hyperedges, features, classes) = {found}, "
+            f"expected {expected}"
         )

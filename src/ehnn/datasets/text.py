@@ -95,10 +95,13 @@ def _parse(path: Path, number: int, line: str, separator: str | None, label: boo
     return values
 
 
-def as_integers(path: Path, column: np.ndarray, what: str, low: int, header: int = 0) -> np.ndarray:
-    """A column of `read_table` as int64, each at least ``low`` and below 2⁵³."""
-    good = (column == np.floor(column)) & (column >= low) & (column < 2**53)
-    check_rows(path, good, f"{what} must be an integer, at least {low}", header)
+def as_integers(
+    path: Path, column: np.ndarray, what: str, low: int, header: int = 0, high: int = 2**53 - 1
+) -> np.ndarray:
+    """A column of `read_table` as int64, each from ``low`` to ``high``."""
+    good = (column == np.floor(column)) & (column >= low) & (column <= high)
+    above = "" if high == 2**53 - 1 else f" and at most {high:,}"
+    check_rows(path, good, f"{what} must be an integer, at least {low}{above}", header)
     return column.astype(np.int64)
 
 

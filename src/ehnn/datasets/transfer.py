@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import http.client
 import os
@@ -20,6 +21,7 @@ from urllib.parse import urlsplit
 from .errors import DataError
 
 CHUNK = 1 << 16
+_DEAD = 24 * 3600
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}
 Advance = Callable[[int, int | None], None]
 
@@ -63,6 +65,7 @@ def download(
     part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        _remove_dead_parts(path)
         with open(part, "xb") as out, _bar(path.name, progress) as advance:
             _attempts(_Job(url, sha256, size, timeout, advance), out, retries, pause)
             out.flush()
@@ -77,6 +80,14 @@ def download(
         with suppress(OSError):  # not there after success, or never made
             part.unlink()
     return path
+
+
+def _remove_dead_parts(path: Path) -> None:
+    """Part files of processes that were killed: nobody has written to them for a day."""
+    for part in path.parent.glob(f"{glob.escape(path.name)}.*.part"):
+        with suppress(OSError):
+            if time.time() - part.stat().st_mtime > _DEAD:
+                part.unlink()
 
 
 def file_sha256(path: Path) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.io._support import BOUND_PER_ENTRY, MIN_BOUND
 
 from .labels import as_labels
 from .text import as_integers, check_rows, read_csv_columns, read_csv_text
@@ -26,7 +27,9 @@ def read_yelp(latlong: Path, locations: Path, names: Path, stars: Path, incidenc
     y = _read_stars(stars)
     place = read_csv_columns(latlong, ("latitude", "longitude")).astype(np.float32)
     where = read_csv_columns(locations, ("state_int", "city_int"))
-    state, city = (as_integers(locations, where[:, i], ("state_int", "city_int")[i], 1, 1) for i in range(2))
+    state, city = (  # a place for each restaurant at most: each is a column of x
+        as_integers(locations, where[:, i], ("state_int", "city_int")[i], 1, 1, len(where)) for i in range(2)
+    )
     texts = read_csv_text(names, "name")
     for path, rows in ((latlong, len(place)), (locations, len(where)), (names, len(texts))):
         if rows != y.size:
@@ -58,6 +61,6 @@ def _read_stars(path: Path) -> np.ndarray:
 
 def _read_incidence(path: Path, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     table = read_csv_columns(path, ("node", "he"))
-    node, edge = (as_integers(path, table[:, i], ("node", "he")[i], 1, 1) for i in range(2))
-    check_rows(path, node <= num_nodes, f"node must be at most {num_nodes}", 1)
+    node = as_integers(path, table[:, 0], "node", 1, 1, num_nodes)
+    edge = as_integers(path, table[:, 1], "he", 1, 1, max(MIN_BOUND, BOUND_PER_ENTRY * len(table)))
     return node - 1, edge - 1

@@ -15,11 +15,11 @@ from typing import Any
 
 import torch
 
-from ehnn.datasets import DataError, card, load
+from ehnn.datasets import DataError, altered, card, load
 from ehnn.hypergraph import Hypergraph
 from ehnn.io.atomic import atomic_write
 from ehnn.results import read_rows, write_rows
-from ehnn.training import NotFiniteError
+from ehnn.training import NotFiniteError, out_of_memory
 
 from .nodes_config import MODELS, find_model
 from .nodes_paper import DATASETS
@@ -50,8 +50,8 @@ def reproduce(
     A figure of fewer runs or fewer epochs than the one in its place is reported and not written, so that a
     quick look leaves a published table as it is. The table (``nodes.md``) and the figure (``nodes.png``,
     where matplotlib is installed) follow at the end, if there is anything new.
-    What cannot be done (files that are not to be had, a model that runs out of memory or diverges) is
-    reported and left out. Returns what went wrong, one line each. ``options`` go to `run`.
+    What cannot be done (files that are not to be had or corrupted, a model that is too big for memory or
+    diverges) is reported and left out. Returns what went wrong, one line each. ``options`` go to `run`.
 
     Args:
         command: what the rows say they were made with; by default the command of their cell alone.
@@ -59,14 +59,16 @@ def reproduce(
     problems: list[str] = []
     new = False
     _check_names(datasets, models)
-    for dataset, model, h in _cells(datasets, models, data_dir, problems, report):
+    for dataset, model, h, note in _cells(datasets, models, data_dir, problems, report):
         try:
             outcome = run(dataset, model, h=h, **options)
-        except (torch.OutOfMemoryError, NotFiniteError) as error:
-            problems.append(f"{model} on {dataset}: {error}")
+        except (ValueError, RuntimeError, MemoryError) as error:
+            if not (out_of_memory(error) or isinstance(error, ValueError | NotFiniteError)):
+                raise
+            problems.append(f"{model} on {dataset}: {_first_line(error)}")
             report(problems[-1])
             continue
-        found = rows(outcome, command or cell_command(dataset, model, **options))
+        found = rows(outcome, (command or cell_command(dataset, model, **options)) + note)
         report(f"{model} on {dataset}: {summary(found)}")
         new |= write_unless_fuller(EXPERIMENT, found, out, report, f"{model} on {dataset}", EPOCHS)
     if new:
@@ -113,17 +115,25 @@ def _cells(
     data_dir: Path | str | None,
     problems: list[str],
     report: Callable[[str], None],
-) -> Iterator[tuple[str, str, Hypergraph]]:
-    for name in datasets:
-        dataset = card(name).name
+) -> Iterator[tuple[str, str, Hypergraph, str]]:
+    """Dataset, model, hypergraph, and what its command must add: files that are not the published ones."""
+    for dataset in dict.fromkeys(card(name).name for name in datasets):
         try:
             h = load(dataset, data_dir)
-        except DataError as error:
-            problems.append(f"{dataset}: {UNAVAILABLE}: {error}")
+        except ValueError as error:  # a DataError is one too
+            why = f"{UNAVAILABLE}: " if isinstance(error, DataError) else ""
+            problems.append(f"{dataset}: {why}{error}")
             report(problems[-1])
             continue
+        others = ", ".join(path.name for path in altered(dataset, data_dir))
+        if others:
+            report(f"{dataset}: {others} differs from the published file; these are figures of other data")
         for model in models:
-            yield dataset, model, h
+            yield dataset, model, h, f"  # another {others}" if others else ""
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -142,6 +142,7 @@ DEFAULTS = {
     "all-deep-sets": Settings(256, options={"norm": True}),
     "han": Settings(256, options={"heads": 8}, dropout=0.6),
     "han-minibatch": Settings(256, options={"heads": 8}, dropout=0.6),
+    **{name: recipes["ntu2012"] for name, recipes in RECIPES.items()},
 }
 """Where there is nothing for the dataset; models that are not here have `Settings()`."""
 

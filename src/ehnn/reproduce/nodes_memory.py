@@ -34,7 +34,8 @@ def _budget(device: str) -> float:
 
 
 class Memory:
-    """The largest amount of memory since it was made: allocated on a GPU, or of the process on a CPU."""
+    """The largest amount of memory since it was made: allocated on a GPU; on a CPU, what the process has
+    more than it had then."""
 
     def __init__(self, device: str) -> None:
         self.gpu = torch.device(device) if torch.device(device).type == "cuda" else None
@@ -43,11 +44,17 @@ class Memory:
         else:
             with suppress(OSError):  # Linux starts the high-water mark again
                 Path("/proc/self/clear_refs").write_text("5")
+        self.before = 0.0 if self.gpu is not None else self._most()
 
     def peak_mb(self) -> float:
         """Megabytes (10⁶ bytes)."""
         if self.gpu is not None:
             return torch.cuda.max_memory_allocated(self.gpu) / 1e6
+        return max(self._most() - self.before, 0.0)
+
+    @staticmethod
+    def _most() -> float:
+        """The high-water mark of this process."""
         with suppress(OSError):
             lines = Path("/proc/self/status").read_text().splitlines()
             return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) * 1.024e-3

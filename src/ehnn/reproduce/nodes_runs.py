@@ -66,7 +66,7 @@ def run(
 
     With a ``directory`` finished runs are kept there, for these settings and number of epochs, and never
     trained again: asking for more runs trains the missing ones. Interrupted runs go on from their last
-    checkpoint (unless ``checkpoints`` is False).
+    checkpoint (unless ``checkpoints`` is False), in the groups they were begun in.
 
     Args:
         group: largest number of runs side by side; by default what fits into memory. When memory runs
@@ -88,16 +88,18 @@ def run(
     train = partial(
         _train, h, dataset, model, settings, config, store if checkpoints else None, device, quiet
     )
+    begun = store.begun(todo) if checkpoints else []
     while todo:
         size = math.ceil(len(todo) / math.ceil(len(todo) / size))  # groups of even size
+        seeds = begun.pop() if begun else todo[:size]
         try:
             with _float32_products(tf32):
-                store.add(train(todo[:size]))
-            todo = todo[size:]
+                store.add(train(seeds))
+            todo = [seed for seed in todo if seed not in seeds]
         except torch.OutOfMemoryError:
-            if size == 1:
+            if len(seeds) == 1:
                 raise
-            size = (size + 1) // 2
+            size = (len(seeds) + 1) // 2
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
     return Outcome(dataset, model, tuple(store.records[seed] for seed in range(runs)))

@@ -49,6 +49,17 @@ class Store:
             return None
         return self.directory / f"seeds-{seeds[0]}-{seeds[-1]}-of-{len(seeds)}"
 
+    def begun(self, seeds: Iterable[int]) -> list[list[int]]:
+        """Groups among ``seeds`` that have a checkpoint, none with a seed of another."""
+        left, found = set(seeds), []
+        for checkpoint in sorted(self.directory.glob(f"seeds-*/{CHECKPOINT}")) if self.directory else []:
+            first, last, count = map(int, checkpoint.parent.name.replace("-of", "").split("-")[1:])
+            group = range(first, last + 1)
+            if len(group) == count and left.issuperset(group):
+                left -= set(group)
+                found.append(list(group))
+        return found
+
     def add(self, records: Iterable[dict[str, Any]]) -> None:
         """Keep the records of a finished group; its checkpoint has done its work."""
         found = {r["seed"]: r for r in records}

@@ -128,9 +128,8 @@ def tune(
             _queue_again(study, study.trials[trial.number])
             raise
 
-    ended = ("COMPLETE", "PRUNED")
-    while len(_points_of(optuna, study, sampler, *ended)) < goal:
-        if len(_points_of(optuna, study, sampler, *ended, "RUNNING")) < goal:
+    while tried(study, sampler) < goal:
+        if tried(study, sampler, running=True) < goal:
             study.optimize(objective, n_trials=1)
         else:  # other processes are on the last ones; one that has died is queued again
             time.sleep(_PAUSE)
@@ -143,19 +142,24 @@ def best_settings(study: Any, dataset: str, model: str) -> Settings:
     return settings_from(model, dataset, study.best_params)
 
 
+def tried(study: Any, sampler: str, *, running: bool = False) -> int:
+    """How many trials have ended with a value or pruned (or are ``running``); on a grid, of other points.
+
+    A grid is over when each of its points has been tried: two processes may have drawn the same one at the
+    same moment.
+    """
+    from optuna.trial import TrialState
+
+    states = [TrialState.COMPLETE, TrialState.PRUNED, *([TrialState.RUNNING] if running else [])]
+    trials = study.get_trials(deepcopy=False, states=states)
+    return len({tuple(t.params.items()) if sampler == "grid" and t.params else t.number for t in trials})
+
+
 def _points(grid: Grid) -> int:
     count = 1
     for choices in grid.values():
         count *= len(choices)
     return count
-
-
-def _points_of(optuna: Any, study: Any, sampler: str, *states: str) -> set[Any]:
-    """What the trials in these states count for: a grid is over when each of its points has been tried, and
-    two processes may have drawn the same one at the same moment."""
-    wanted = [optuna.trial.TrialState[state] for state in states]
-    trials = study.get_trials(deepcopy=False, states=wanted)
-    return {tuple(t.params.items()) if sampler == "grid" and t.params else t.number for t in trials}
 
 
 def _fail_stale(optuna: Any, study: Any) -> None:

@@ -36,6 +36,11 @@ class Task(Protocol):
         """
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out: on a CPU that is a RuntimeError of the allocator."""
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "allocate memory" in str(error)
+
+
 class NotFiniteError(RuntimeError):
     """The loss of a run is not finite; the last good checkpoint is kept."""
 
