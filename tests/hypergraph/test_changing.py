@@ -185,3 +185,14 @@ def test_pin_memory():
     assert pinned.x.is_pinned()
     assert pinned.incidence.t_perm.is_pinned()
     assert pinned == h
+
+
+def test_a_hypergraph_built_in_inference_mode_can_be_trained_on():
+    x = torch.randn(4, 3)
+    with torch.inference_mode():
+        h = Hypergraph.from_edges([[0, 1, 2], [2, 3]], num_nodes=4, x=x)
+    from ehnn.nn.baselines import HGNN
+
+    model = HGNN(3, 2)
+    model(h).sum().backward()
+    assert all(p.grad is not None for p in model.parameters())

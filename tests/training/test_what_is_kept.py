@@ -12,9 +12,9 @@ import torch
 from torch import nn
 
 from ehnn import Hypergraph
-from ehnn.nn import EHNNMLP, EHNNTransformer, Stack, bounded_memory
-from ehnn.nn.baselines import HyperGCN
+from ehnn.nn import EHNNMLP, EHNNTransformer, Readout, Stack, baselines, bounded_memory
 from ehnn.training import Runs, TrainConfig, fit
+from ehnn.training.identity import differences, identity
 
 from .training_helpers import Tiny, make, train
 
@@ -61,6 +61,27 @@ def test_another_model_does_not_go_on_from_a_checkpoint(tmp_path: Path) -> None:
         go("sum")
 
 
+@pytest.mark.parametrize(
+    ("kind", "one", "other"),
+    [
+        (baselines.UniGCNII, {"alpha": 0.1}, {"alpha": 0.9}),
+        (baselines.UniGCNII, {"lam": 0.1}, {"lam": 0.9}),
+        (baselines.HNHN, {"beta": 0.0}, {"beta": -1.0}),
+        (baselines.HCHA, {"symmetric": True}, {"symmetric": False}),
+        (baselines.HyperGCN, {"mediators": True}, {"mediators": False}),
+        (baselines.HyperGCN, {"seed": 1}, {"seed": 2}),
+        (baselines.AllDeepSets, {"aggregation": "sum"}, {"aggregation": "mean"}),
+        (Readout, {"kind": "sum"}, {"kind": "mean"}),
+    ],
+)
+def test_what_a_model_does_not_show_tells_it_apart(kind, one, other) -> None:
+    def told(options):
+        return identity(Runs(partial(kind, 3, 2, **options), [0]), TrainConfig(epochs=1))
+
+    assert told(one) == told(one)
+    assert differences(told(one), told(other)) == ["model"]
+
+
 class Normed(nn.Module):
     """Keeps running statistics, in buffers."""
 
@@ -101,7 +122,7 @@ class Interrupted(Tiny):
 
 def test_buffers_that_are_drawn_are_those_of_each_run() -> None:
     h = Tiny().train[0]
-    make_it = partial(HyperGCN, 3, 2, fast=False)
+    make_it = partial(baselines.HyperGCN, 3, 2, fast=False)
     together = Runs(make_it, (1, 3))
     for r, seed in enumerate((1, 3)):
         torch.testing.assert_close(together.forward(h)[r], Runs(make_it, (seed,)).forward(h)[0])

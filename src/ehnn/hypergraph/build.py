@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from .hypergraph import Hypergraph
+from .kept import plain_tensors
 from .pairs import Pairs, pairs_from_coo, repeat
 from .validate import as_count, as_index, as_rows, numpy_to_torch, short
 
@@ -77,7 +78,8 @@ def assemble(
     num_nodes = _largest(node, "node") if num_nodes is None else num_nodes
     num_edges = _largest(edge, "hyperedge") if num_edges is None else num_edges
     weight = as_rows(incidence_weight, "incidence_weight", node.shape[0], "incidence", (1,))
-    pairs, order = pairs_from_coo(edge, node, num_edges, num_nodes, need_order=weight is not None)
+    with plain_tensors():  # a hypergraph outlives the inference_mode that it was built in
+        pairs, order = pairs_from_coo(edge, node, num_edges, num_nodes, need_order=weight is not None)
     if weight is not None:
         weight = weight.to(node.device)[order]
     return Hypergraph(pairs, incidence_weight=weight, **attributes)

@@ -14,6 +14,7 @@ from ehnn.overlap import Overlap
 
 from .memory import is_bounded
 from .norm import EPSILON, LayerNorm
+from .order import OrderEncoding
 from .phi import OrderBias, Phi, hooks_of
 
 if TYPE_CHECKING:
@@ -37,10 +38,16 @@ class AtOnce:
             holders += [layer.bias, layer.bias.net]
         self._holders, self._dictionaries = [m._modules for m in holders], [m._parameters for m in parts]
         self._held = [m for held in self._holders for m in held.values()]
-        self._hooks = [hooks for m in (*called, *parts) if m is not None for hooks in hooks_of(m)]
+        encodings: list[OrderEncoding] = [phi.encoding for phi in self._phis]
+        if isinstance(layer.bias, OrderBias):
+            encodings.append(layer.bias.encoding)
+        others = [m for phi in self._phis for m in (phi.skip, phi.dropout1, phi.dropout2)]
+        heard = (*called, *parts, *others, *encodings)
+        self._hooks = [hooks for m in heard if m is not None for hooks in hooks_of(m)]
         self._norms = [m for m in parts if isinstance(m, LayerNorm)]
-        usual = {type(m) for m in parts} <= {LayerNorm, nn.Linear}
-        self._as_built = usual and len(self._phis) == 3
+        usual = {type(m) for m in parts} <= {LayerNorm, nn.Linear} and all(m.is_as_built for m in self._phis)
+        alike = len({(type(m), m.kind, m.dim) for m in encodings}) == 1
+        self._as_built = usual and alike and len(self._phis) == 3
         if self._as_built:
             encoding, norm = layer.phi1.encoding, layer.phi1.norm is not None
             self._encoding = encoding

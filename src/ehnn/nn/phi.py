@@ -55,7 +55,7 @@ class Phi(nn.Module):
 
     def forward(self, x: Tensor, orders: Orders, plus: Plus | None = None) -> Tensor:
         """``[rows, d_in] → [rows, d_out]``; ``plus`` is added to the rows."""
-        if not as_built(self.norm, self.first, self.second, self.third):
+        if not self.is_as_built:
             return self._by_calls(x, orders, plus)
         same = self.first.weight.dtype == x.dtype
         if not same:
@@ -74,6 +74,16 @@ class Phi(nn.Module):
         if y is None:
             return self._rows(x, weight, lambda z: act(z, table, orders.pairs, dropout), plus)
         return _and(y, plus)
+
+    @property
+    def is_as_built(self) -> bool:
+        """Whether no part was exchanged or is listened to: then the parts need not be called."""
+        if not as_built(self.norm, self.first, self.second, self.third):
+            return False
+        same = self.first.in_features - self.encoding.dim == self.third.out_features
+        kinds = ((self.skip, nn.Identity if same else Linear), (self.encoding, OrderEncoding))
+        drops = ((self.dropout1, Dropout), (self.dropout2, Dropout))
+        return not any(type(part) is not kind or any(hooks_of(part)) for part, kind in (*kinds, *drops))
 
     def _by_calls(self, x: Tensor, orders: Orders, plus: Plus | None) -> Tensor:
         """φ as its formula says, each part called: some were exchanged, or are listened to."""

@@ -102,10 +102,14 @@ class EHNNTransformer(Layer):
 
     def _dropped(self, y: Tensor, overlap: Overlap) -> Tensor:
         """Dropout of its own for the rows of 𝓘 ≥ 1 and of 𝓘 = 0."""
-        if not (self.training and (self.local_dropout.p or self.global_dropout.p)):
+        if not self.training or all(type(m) is Dropout and not m.p for m in self._attention_dropouts):
             return y
         local, everything = y.split([overlap.num_groups, overlap.num_members])
         return torch.cat([self.local_dropout(local), self.global_dropout(everything)])
+
+    @property
+    def _attention_dropouts(self) -> tuple[nn.Module, nn.Module]:
+        return self.local_dropout, self.global_dropout
 
     def _logits(self, x: Tensor, overlap: Overlap) -> tuple[Tensor, Tensor]:
         """Global ``[num_sources, heads or 0]`` and local ``[slots, heads]`` logits.
@@ -117,8 +121,10 @@ class EHNNTransformer(Layer):
         query = self._heads(self.query(overlap.sizes)) / math.sqrt(self.d_out // self.heads)
         if not self.global_interaction:
             query = query[1:]
-        weight, bias = (t.to(x.dtype) for t in self._fold(query))
         first, slots = self.heads if self.global_interaction else 0, overlap.slots
+        if not as_built(None, self.key):
+            return self._logits_by_calls(x, query, slots)
+        weight, bias = (t.to(x.dtype) for t in self._fold(query))
         ends = [first, weight.shape[0] - first]
         distinct = ends[1] // self.heads
         if slots.source is not None and x.shape[0] * distinct > _MANY * slots.source.num_rows:
@@ -129,6 +135,21 @@ class EHNNTransformer(Layer):
             return everywhere, local[:, : self.heads] if distinct else local.new_zeros(x.shape[0], self.heads)
         place = slots.source.index * distinct + slots.sizes.index
         return everywhere, local.reshape(-1, self.heads).index_select(0, place)
+
+    def _logits_by_calls(self, x: Tensor, query: Tensor, slots: Slots) -> tuple[Tensor, Tensor]:
+        """The same with 𝓚 called: it was exchanged, or is listened to."""
+        keys = self.key(x).reshape(x.shape[0], -1, self.heads, self.d_out // self.heads)
+        query = query.to(keys.dtype)
+        everywhere = keys.new_zeros(x.shape[0], 0)
+        if self.global_interaction:
+            everywhere, query = (keys[:, 0] * query[0]).sum(-1), query[1:]
+        local = keys[:, -1]
+        if slots.source is not None:
+            local = local.index_select(0, slots.source.index)
+            query = query.index_select(0, slots.sizes.index)
+        elif not query.shape[0]:  # no source meets a target in a node
+            return everywhere, keys.new_zeros(x.shape[0], self.heads)
+        return everywhere, (local * query).sum(-1)
 
     def _by_size(self, x: Tensor, weight: Tensor, bias: Tensor, slots: Slots) -> Tensor:
         """``[slots, heads]``: the slots of each 𝓘 with its own part of ``weight [𝓘 · heads, d]``."""
@@ -217,7 +238,7 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``[rows, width] → [rows, width]``."""
-        if not as_built(self.norm, self.first, self.second):
+        if not as_built(self.norm, self.first, self.second) or type(self.dropout) is not Dropout:
             return x + self.second(self.dropout(self.first(self.norm(x)).relu()))
         normed, x = self.norm.beside(x)
         hidden = linear(normed, self.first.weight)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 import warnings
@@ -19,13 +18,12 @@ from ehnn.io.atomic import atomic_write
 from .board import Board
 from .checkpoint import NAME, load_checkpoint, load_optimizer, optimizer_tensors, save_checkpoint
 from .config import TrainConfig
+from .identity import differences, identity
 from .progress import Progress
 from .replay import Replayed
 from .runs import Runs
 from .task import NotFiniteError, Result, Task
 
-_FREE = ("checkpoint_every", "cuda_graph")
-"""What may differ when a training goes on from its checkpoint."""
 DIVERGED = 10.0
 """A loss so many times that of the first epoch (or 1, if that was less) is warned of."""
 
@@ -93,6 +91,7 @@ class _Trainer:
         self.loss: list[float] = []
         self.first_loss: list[float] | None = None
         self.step = torch.zeros((), dtype=torch.int64, device=device)
+        self.identity = identity(runs, config)  # before a module changes what it holds
         self._resume()
         self.board = Board(self.directory, self.epoch)
 
@@ -255,17 +254,6 @@ class _Trainer:
 
     # ------------------------------------------------------------------ saving and resuming
 
-    def _identity(self) -> dict[str, Any]:
-        """What must agree for a checkpoint to be of this training."""
-        parameters = self.result.runs.parameters
-        shapes = {k: list(v.shape) for k, v in parameters.items()}
-        # What is empty or off is left out: checkpoints from before there was such a field stay good.
-        told = self.config.to_dict() | ({} if self.config.compile else {"compile": ()})
-        config = {k: v for k, v in told.items() if k not in _FREE and v != ()}
-        model = hashlib.sha256(repr(self.result.runs.model).encode()).hexdigest()
-        told = {"seeds": list(self.result.runs.seeds), "config": config, "shapes": shapes, "model": model}
-        return told | ({"in_a_row": True} if self.result.runs.in_a_row else {})
-
     def _save(self) -> None:
         if self.directory is None:
             return
@@ -283,7 +271,7 @@ class _Trainer:
         state = {
             "epoch": self.epoch,
             "step": int(self.step),
-            "identity": self._identity(),
+            "identity": self.identity,
         } | selection
         save_checkpoint(self.directory, tensors, state)
 
@@ -293,22 +281,16 @@ class _Trainer:
             self._rewrite_metrics()
             return
         tensors, state = found
-        state["identity"]["config"].pop("cuda_graph", None)  # older checkpoints have it
-        own = json.loads(json.dumps(self._identity()))
-        state["identity"].setdefault("model", own["model"])  # older checkpoints have none
+        own = json.loads(json.dumps(self.identity))
         if state["identity"] != own:
             raise ValueError(
                 f"{self.directory} holds a run with other settings (what differs: "
-                f"{', '.join(_differences(state['identity'], own))}); choose another directory"
+                f"{', '.join(differences(state['identity'], own))}); choose another directory"
             )
         runs = self.result.runs
-        # Older checkpoints have no buffers.
-        runs.load({k: tensors[f"parameters.{k}"] for k in runs.state() if f"parameters.{k}" in tensors})
-        self.result.best |= {
-            k: tensors[f"best.{k}"].to(v.device)
-            for k, v in self.result.best.items()
-            if f"best.{k}" in tensors
-        }
+        runs.load({k: tensors[f"parameters.{k}"] for k in runs.state()})
+        best = self.result.best
+        self.result.best = {k: tensors[f"best.{k}"].to(v.device) for k, v in best.items()}
         for name, average in (self.average or {}).items():
             average.copy_(tensors[f"average.{name}"])
         load_optimizer(self.optimizer, tensors)
@@ -331,13 +313,6 @@ class _Trainer:
         for part in (self._train_step, self._predict):
             if isinstance(part, Replayed):
                 part.close()
-
-
-def _differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
-    """Names of what is not the same in two identities; ``in_a_row``: one was trained on a CPU."""
-    config = {**there["config"], **here["config"]}
-    told = [name for name in config if there["config"].get(name) != here["config"].get(name)]
-    return told + [k for k in {**there, **here} if k != "config" and there.get(k) != here.get(k)]
 
 
 def _groups(runs: Runs, config: TrainConfig, gpu: torch.device | None) -> list[dict[str, Any]]:
