@@ -65,10 +65,14 @@ def test_sets_of_strangers_are_refused(tmp_path: Path, monkeypatch: pytest.Monke
     run("train", "--data", "train.csv", "--label-column", "kind", "--out", "m", "--epochs", 3)
     write(tmp_path / "new.csv", HEADER[:2], [("x1", "saw,drill,vice"), ("x2", "file,saw")])
     told = run("predict", "--model", "m", "--data", "new.csv", code=2)
-    assert "not one of its members was there in training" in told
+    assert "not one of its members was there in training, 'saw,drill,vice' for one (a list? --sep" in told
     write(tmp_path / "new.csv", HEADER[:2], [("x1", "saw;drill"), ("x2", "tongs")])
     told = run("predict", "--model", "m", "--data", "new.csv")
     assert "1 of the 3 members of new.csv were not there in training" in told
+    assert "left blank: 1 sets without a member that was there in training, '2' for one" in told
+    rows = {row["set"]: row for row in predictions()}
+    assert rows["1"]["predicted"]
+    assert set(rows["2"].values()) == {"2", ""}
 
 
 def test_a_wrong_option_leaves_the_old_run_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

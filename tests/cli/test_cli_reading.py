@@ -225,8 +225,8 @@ def test_numbers_that_are_not_finite() -> None:
 def test_a_column_of_mostly_different_texts_is_told(pairs: Path) -> None:
     said = run("train", "--data", pairs, *COLUMNS, "--nodes", nodes_table(), *QUICK)
     people = len({person for person, _, _ in members()})
-    assert f"Note: nodes.csv: column 'remark' is read as {people} classes, of {people} texts" in said
-    assert "'town' is read as" not in said
+    assert f"Note: nodes.csv: column 'remark' has {people} different texts in {people} cells, like" in said
+    assert "'town'" not in said
 
 
 def test_columns_with_commas_in_their_names(pairs: Path) -> None:
@@ -256,8 +256,8 @@ def test_other_digits_are_another_name(name: str, hint: str) -> None:
     _, remarks = with_node_table(sheet, nodes, None)
     place = f"{name!r} (nodes.csv, line 4){hint}"
     assert remarks == [
-        f"1 of the nodes of nodes.csv are in no set of a.csv, the first is {place}",
-        "1 of the 3 nodes of a.csv are not in nodes.csv",
+        f"in no set of a.csv: 1 of the nodes of nodes.csv, the first is {place}",
+        "not in nodes.csv: 1 of the 3 nodes of a.csv",
     ]
 
 

@@ -22,6 +22,8 @@ from .layouts import open_table
 from .sheets import Columns, Sheet
 
 MAX_CATEGORIES = 64
+ALL_DIFFERENT = 0.8
+"""Texts so often different from each other tell rows apart, and nothing about them."""
 _NOT_COMMA = (";", "\t")
 _THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 
@@ -61,6 +63,7 @@ def with_node_table(sheet: Sheet, path: Path, id_column: str | None) -> tuple[Sh
         (c for c in table.columns if c == sheet.layout.node or c.lower() in ("id", "name", *NODE_COLUMNS)),
         None,
     )
+    key = key or _column_of_names(table, sheet.h.node_names or ())
     if key is None:
         raise ValueError(
             f"{path}: --id-column must say which column names the nodes; found {list(table.columns)}"
@@ -78,14 +81,22 @@ def with_node_table(sheet: Sheet, path: Path, id_column: str | None) -> tuple[Sh
         if len(new) == len(ids):
             raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}")
         count = len(names) - len(known)
-        remarks.append(f"{count} of the nodes of {path} are in no set of {sheet.path}, the first is {text}")
+        remarks.append(f"in no set of {sheet.path}: {count} of the nodes of {path}, the first is {text}")
     absent = len(known) - len(np.unique(owner[owner < len(known)]))
     if absent:
-        remarks.append(f"{absent} of the {len(known)} nodes of {sheet.path} are not in {path}")
+        remarks.append(f"not in {path}: {absent} of the {len(known)} nodes of {sheet.path}")
     h = Hypergraph.from_incidence(
         sheet.h.index, len(names), sheet.h.num_edges, node_names=tuple(names), edge_names=sheet.h.edge_names
     )
     return replace(sheet, h=h, nodes=Columns(table, owner, "node", names), id_column=key), remarks
+
+
+def _column_of_names(table: Table, known: Sequence[Hashable]) -> str | None:
+    """The one column that holds names of nodes in half of its cells or more."""
+    names = {str(name) for name in known}
+    cells = {column: table.column(column) for column in table.columns}
+    found = [c for c, texts in cells.items() if texts and 2 * sum(t in names for t in texts) >= len(texts)]
+    return found[0] if len(found) == 1 else None
 
 
 def _alike(name: str, known: Sequence[Hashable]) -> str:
@@ -155,6 +166,8 @@ def learn_feature(columns: Columns, name: str, count: int) -> Feature | str:
         )
     if len(distinct) > MAX_CATEGORIES:
         return f"column {name!r} has {len(distinct)} different texts, more than {MAX_CATEGORIES}"
+    if len(distinct) > max(2, ALL_DIFFERENT * len(there)):
+        return f"column {name!r} has {len(distinct)} different texts in {len(there)} cells, like names"
     return Category(name, tuple(distinct))
 
 

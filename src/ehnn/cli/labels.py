@@ -46,6 +46,15 @@ def read_labels(columns: Columns, name: str, count: int, numeric: bool, hint: st
     return values
 
 
+def alike_classes(values: list[Any]) -> str:
+    """Two classes that are one in lower case, or nothing."""
+    seen: dict[str, str] = {}
+    for value in sorted({v for v in values if isinstance(v, str)}):
+        if (before := seen.setdefault(value.casefold(), value)) != value:
+            return f"{short(before)} and {short(value)}"
+    return ""
+
+
 def _check_classes(distinct: list[str], numbers: np.ndarray, labelled: int, where: str) -> None:
     if len(distinct) == 1:
         raise ValueError(f"{where} has only one class, {short(distinct[0])}; there is nothing to tell apart")

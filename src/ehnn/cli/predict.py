@@ -10,8 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
+from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.validate import short
 from ehnn.io.atomic import atomic_write
 
@@ -80,7 +82,8 @@ def predict(
         for remark in found.remarks:
             typer.echo(f"Note: {remark}", err=True)
         count = _write(out, found)
-    typer.echo(f"Written: {out}, {count} rows", err=True)
+    if out != SCREEN:
+        typer.echo(f"Written: {out}, {count} row{'s' * (count != 1)}", err=True)
 
 
 def predicted(model: Path, recipe: Recipe, files: Files) -> Predictions:
@@ -94,22 +97,34 @@ def predicted(model: Path, recipe: Recipe, files: Files) -> Predictions:
     estimator: Any = load(model)
     sheet, remarks = files.read(loose=True)
     if isinstance(estimator, HyperedgePredictor):
-        header, rows = score_candidates(estimator, sheet)
-        return Predictions(header, rows, remarks)
+        header, rows, more = score_candidates(estimator, sheet)
+        return Predictions(header, rows, remarks + more)
     _check_same_sets(recipe, sheet)
     graph, more = recipe.graph(sheet)
     remarks += more + _new_classes(recipe, sheet, estimator) + _other_file(recipe, sheet)
+    blank = recipe.strangers(graph)
+    remarks += _blank_rows(recipe, graph, blank)
     first = "set" if recipe.task == "sets" else "node"
-    names = graph.node_names or ()
-    if not isinstance(estimator, NodeClassifier):
+    if isinstance(estimator, NodeClassifier):
+        probabilities = recipe.judged(graph, estimator.predict_proba)
+        labels = estimator.classes_[probabilities.argmax(1)].tolist()
+        shares = probabilities.round(6).tolist()
+        header = [first, "predicted", *(f"p({c})" for c in estimator.classes_.tolist())]
+    else:
         labels = recipe.judged(graph, estimator.predict).tolist()
-        return Predictions([first, "predicted"], zip(names, labels, strict=True), remarks)
-    probabilities = recipe.judged(graph, estimator.predict_proba)
-    labels = estimator.classes_[probabilities.argmax(1)].tolist()
-    shares = probabilities.round(6).tolist()
-    header = [first, "predicted", *(f"p({c})" for c in estimator.classes_.tolist())]
-    rows = ((name, label, *row) for name, label, row in zip(names, labels, shares, strict=True))
+        shares, header = [[]] * len(labels), [first, "predicted"]
+    told = zip(graph.node_names or (), labels, shares, blank.tolist(), strict=True)
+    rows = ((n, *[""] * (len(header) - 1)) if no else (n, label, *row) for n, label, row, no in told)
     return Predictions(header, rows, remarks)
+
+
+def _blank_rows(recipe: Recipe, graph: Hypergraph, blank: np.ndarray) -> list[str]:
+    """A remark on rows of which the model knows nothing."""
+    if not blank.any():
+        return []
+    name = short((graph.node_names or ())[int(blank.argmax())])
+    of, by = ("sets", "member") if recipe.task == "sets" else ("nodes", "set")
+    return [f"left blank: {blank.sum()} {of} without a {by} that was there in training, {name} for one"]
 
 
 def _merged(recipe: Recipe, data: Path, said: Layout) -> Layout:

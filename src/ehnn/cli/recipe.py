@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,7 +15,9 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.validate import short
 from ehnn.io._names import factorize
+from ehnn.io._support import suggest
 from ehnn.io.atomic import atomic_write
 
 from .columns import Feature, encode, feature_from, learn_feature, new_texts, with_node_table
@@ -105,12 +108,31 @@ class Recipe:
             known, counted = codes < len(self.known.edge_names or ()), h.orders.numpy() >= 1
         unknown, others = int((counted & ~known).sum()), "members" if self.task == "sets" else "sets"
         if unknown and unknown == counted.sum():
+            name = str((h.edge_names or ())[int(np.flatnonzero(counted & ~known)[0])])
             raise ValueError(
-                f"{path}: not one of its {others} was there in training, and by them the model "
-                "knows its way; for data with other names train with --no-places"
+                f"{path}: not one of its {others} was there in training, {short(name)} for one"
+                f"{self._meant(name)}; by them the model knows its way: for new names train with --no-places"
             )
         told = f"{unknown} of the {counted.sum()} {others} of {path} were not there in training"
         return [told] if unknown else []
+
+    def _meant(self, name: str) -> str:
+        """A hint where a name is one of training but for its case, or a list of some."""
+        known = self.places.names if self.known is None else tuple(map(str, self.known.edge_names or ()))
+        parts = {part.strip() for part in re.split(r"[,;|\t ]", name)}
+        if self.task == "sets" and not parts.isdisjoint(known):
+            return " (a list? --separator says what is between its members)"
+        return suggest(name, known[:10_000])
+
+    def strangers(self, graph: Hypergraph) -> np.ndarray:
+        """``[num_nodes]`` bool: of which nodes of ``graph`` the model knows nothing, for they have no column
+        that it reads, and are in no hyperedge that was there in training."""
+        if not self.places.names or self.features:
+            return np.zeros(graph.num_nodes, bool)
+        names = self.places.names if self.known is None else self.known.edge_names or ()
+        known = factorize(graph.edge_names or (), names)[0] < len(names)
+        node, edge = graph.index.numpy()
+        return np.bincount(node[known[edge]], minlength=graph.num_nodes) == 0
 
     def judged(self, graph: Hypergraph, by: Callable[[Hypergraph], np.ndarray]) -> np.ndarray:
         """``[num_nodes, …]``: what ``by`` says of the nodes of ``graph``. A set is judged among those of

@@ -121,7 +121,11 @@ def _set_names(table: Table, column: str | None) -> tuple[str, ...]:
     if "" in names:
         raise ValueError(f"{table.place(names.index(''))}: column {column!r} is blank")
     if len(distinct) != len(names):
-        again = int(np.flatnonzero(_first(codes, len(distinct))[codes] != np.arange(len(names)))[0])
+        first = _first(codes, len(distinct))[codes]
+        again = int(np.flatnonzero(first != np.arange(len(names)))[0])
+        before = int(first[again])
+        if all(table.column(c)[again] == table.column(c)[before] for c in table.columns):
+            raise ValueError(f"{table.place(again)}: the row repeats {table.place(before)}; leave one out")
         raise ValueError(
             f"{table.place(again)}: {short(names[again])} names a second set in column {column!r}; "
             "where a row is one member of a set, give --node-column and --edge-column"

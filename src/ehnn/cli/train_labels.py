@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from ehnn.io.atomic import atomic_write
 from ehnn.report import accuracy_by_order, attention_by_order, data_record, hypergraph_record, score_record
 
 from .columns import many_classes
-from .labels import read_labels
+from .labels import alike_classes, read_labels
 from .recipe import Recipe
 from .run_folder import ALONE, PREDICTED
 from .sheets import Sheet
@@ -53,6 +54,8 @@ class LabelRun:
         self.values = read_labels(columns, recipe.label, count, request.regression, hint)
         for remark in filter(None, (many_classes(f, columns, count) for f in recipe.features)):
             typer.echo(f"Note: {remark}", err=True)
+        if alike := alike_classes(self.values):
+            typer.echo(f"Note: column {recipe.label!r} has classes that differ in case: {alike}", err=True)
         targets = (Numbers if request.regression else Classes).learn(self.values)
         self.rest, self.test = hold_out(targets, targets.encode(self.values), request.test, request.seed)
 
@@ -64,6 +67,8 @@ class LabelRun:
         predicted = estimator.predict(self.graph)
         self._write_predicted(folder / PREDICTED, predicted, (train, valid, self.test))
         counts = {part: int(r.sum()) for part, r in zip(PARTS, (train, valid, self.test), strict=True)}
+        if not counts["valid"]:
+            typer.echo("Note: no label was left to select the epoch by: the model is of the last", err=True)
         scores = self._scores(estimator, predicted, train)
         split = {
             "learned from": self._learned_from(estimator),
@@ -87,28 +92,39 @@ class LabelRun:
         return (", ".join(read) or "degrees and orders") + kept
 
     def _chosen(self, folder: Path) -> Any:
-        """The estimator; with columns of the user and places, the better of both and of the columns alone.
+        """The estimator; with places, the better of that and of one without them, in validation.
 
-        Sixty-four numbers of a node's company can drown the one column that is the answer.
+        Sixty-four numbers of a node's company can drown the one column, or the degree, that is the answer.
         """
         recipe = self.recipe
         if not recipe.places.names and (folder / ALONE).is_dir():  # it was chosen, and then interrupted
             return self._fitted(folder / ALONE)
         estimator = self._fitted(folder)
-        if not (recipe.features and recipe.places.names and "valid" in estimator.history_[-1]):
+        if not (recipe.places.names and "valid" in estimator.history_[-1]):
             return estimator
         self.recipe = recipe.without_places(self.sheet)
         both, (self.graph, _) = self.graph, self.recipe.graph(self.sheet)
         alone = self._fitted(folder / ALONE)
         figures = [e.history_[e.best_epoch_ - 1]["valid"] for e in (estimator, alone)]
-        if figures[1] < figures[0]:
+        if not self._prefers(figures[1], figures[0], int(self._parts(alone)[1].sum())):
             self.recipe, self.graph = recipe, both
             return estimator
-        typer.echo(
-            "Note: in validation the columns alone are as good or better: places are not used", err=True
+        what = (
+            "the columns alone are as good or better" if recipe.features else "degrees and orders do better"
         )
+        typer.echo(f"Note: in validation {what}: places are not used", err=True)
         self.recipe.save(folder)
         return alone
+
+    def _prefers(self, alone: float, both: float, labels: int) -> bool:
+        """Whether to do without places: columns must be as good in validation, degrees and orders better
+        than chance would have it (a standard error of the accuracy, a tenth of the loss)."""
+        if self.recipe.features:
+            return alone >= both
+        if self.request.regression:
+            return -alone < 0.9 * -both
+        share = min(max(both / 100, 0.0), 1.0)
+        return alone - both > 100 * math.sqrt(max(share * (1 - share), 1 / labels) / labels)
 
     def _fitted(self, folder: Path) -> Any:
         kind = NodeRegressor if self.request.regression else NodeClassifier

@@ -19,7 +19,7 @@ from ._support import read_text, suggest
 
 NO_NAME = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"))
 """What stands where the name of a node would: fewer spellings than of a value, for these are names too."""
-_MISSING = frozenset(("", "na", "n/a", "#n/a", "#na", "<na>", "nan", "-nan", "null", "none"))
+_MISSING = frozenset(("", "?", "na", "n/a", "#n/a", "#na", "<na>", "nan", "-nan", "null", "none"))
 
 
 def is_missing(cell: str) -> bool:
@@ -105,7 +105,7 @@ def _plain_columns(text: str, delimiter: str, width: int) -> list[list[str]] | N
     text = text.replace("\r\n", "\n")
     if '"' in text or "\r" in text:
         return None
-    lines = list(filter(None, text.split("\n")))[1:]
+    lines = [line for line in text.split("\n") if line.strip()][1:]
     if any(line.count(delimiter) != width - 1 for line in lines):
         return None
     cells = delimiter.join(lines).split(delimiter) if lines else []
@@ -116,7 +116,7 @@ def _quoted_columns(reader: Iterator[list[str]], width: int) -> list[list[str]] 
     """The cells by column, or None if a row has more or fewer cells than the header."""
     columns: list[list[str]] = [[] for _ in range(width)]
     while chunk := list(islice(reader, _CHUNK)):
-        rows = [row for row in chunk if row]
+        rows = [row for row in chunk if not _is_blank(row)]
         if any(len(row) != width for row in rows):
             return None
         for column, cells in zip(columns, zip(*rows, strict=True), strict=False):
@@ -124,9 +124,14 @@ def _quoted_columns(reader: Iterator[list[str]], width: int) -> list[list[str]] 
     return columns
 
 
+def _is_blank(row: list[str]) -> bool:
+    """A line without a cell, or of white space alone."""
+    return not row or (len(row) == 1 and not row[0].strip())
+
+
 def _ragged(path: str | os.PathLike[str], delimiter: str, width: int) -> ValueError:
     reader = _reader(read_text(path), delimiter)
-    row = next(row for row in reader if row and len(row) != width)
+    row = next(row for row in reader if not _is_blank(row) and len(row) != width)
     return ValueError(f"{path}, line {reader.line_num}: expected {width} cells, got {len(row)}")
 
 

@@ -43,9 +43,10 @@ def read_text(path: str | os.PathLike[str]) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
+        kind = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "WINDOWS-1252"
         raise ValueError(
             f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text; save it as "
-            "'CSV UTF-8', or convert it: iconv -f WINDOWS-1252 -t UTF-8"
+            f"'CSV UTF-8', or convert it: iconv -f {kind} -t UTF-8"
         ) from error
 
 

@@ -1,0 +1,112 @@
+"""Files as people have them: what went wrong, or was not told, when strangers used the commands."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from ehnn.io._support import read_text
+
+from .own_tables import predictions, run, write
+
+QUICK = ("--epochs", 3, "--width", 8)
+ITEMS = {"fruit": ["apple", "pear", "plum", "fig"], "tools": ["saw", "file", "drill", "vice"]}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def baskets(count: int = 24) -> list[tuple[str, str, str]]:
+    draw = random.Random(0)
+    kinds = [draw.choice(list(ITEMS)) for _ in range(count)]
+    return [(f"b{i}", ";".join(draw.sample(ITEMS[kind], 3)), kind) for i, kind in enumerate(kinds)]
+
+
+def basket_file(rows: list[tuple[str, ...]]) -> Path:
+    return write(Path("baskets.csv"), ["basket", "items", "kind"], rows)
+
+
+SETS = ("--edge-column", "basket", "--label-column", "kind", *QUICK)
+
+
+def test_a_degree_is_not_drowned_by_places() -> None:
+    draw = random.Random(1)
+    nodes = [f"n{i}" for i in range(60)]
+    pairs = [(n, f"s{s}") for i, n in enumerate(nodes) for s in draw.sample(range(200), 1 + i // 3)]
+    degree = {n: sum(1 for m, _ in pairs if m == n) for n in nodes}
+    data = write(Path("pairs.csv"), ["node", "set"], pairs)
+    table = write(Path("nodes.csv"), ["node", "target"], [(n, 10 * d) for n, d in degree.items()])
+    told = run(
+        "train", "--data", data, "--nodes", table, "--label-column", "target", "--regression", "--out", "m"
+    )
+    assert "in validation degrees and orders do better: places are not used" in told
+    assert float(told.split("test R²")[1].split()[1]) > 0.9
+
+
+def test_utf_16_is_told_from_windows_1252(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("node,set\n".encode("utf-16"))
+    with pytest.raises(ValueError, match="iconv -f UTF-16"):
+        read_text(path)
+    path.write_bytes("né,set\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="iconv -f WINDOWS-1252"):
+        read_text(path)
+
+
+def test_a_question_mark_is_no_class_and_case_is_told() -> None:
+    rows = [
+        (b, items, "?" if i < 3 else kind.upper() if i == 4 else kind)
+        for i, (b, items, kind) in enumerate(baskets())
+    ]
+    told = run("train", "--data", basket_file(rows), *SETS, "--out", "m")
+    assert "'?'" not in told
+    assert "column 'kind' has classes that differ in case: " in told
+
+
+def test_a_row_that_is_there_twice_is_named() -> None:
+    rows = baskets()
+    told = run("train", "--data", basket_file([*rows, rows[2]]), *SETS, code=2)
+    assert "baskets.csv, line 26: the row repeats baskets.csv, line 4; leave one out" in told
+
+
+def test_lines_of_white_space_are_skipped() -> None:
+    path = basket_file(baskets())
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for more in ("  ", '"quoted",a;b,fruit'):  # read line by line, and by the reader of quotes
+        path.write_text("\n".join([*lines[:5], "  ", *lines[5:], more]) + "\n", encoding="utf-8")
+        run("train", "--data", path, *SETS, "--out", f"m{len(more)}")
+
+
+def test_too_few_labels_are_told() -> None:
+    rows = [(b, items, kind) for b, items, kind in baskets() if kind == "fruit"][:1]
+    rows += [(b, items, kind) for b, items, kind in baskets() if kind == "tools"][:1]
+    told = run("train", "--data", basket_file(rows), *SETS, "--out", "m")
+    assert "no label was left to select the epoch by" in told
+
+
+def test_the_column_of_names_is_found_by_what_is_in_it() -> None:
+    Path("clubs.txt").write_text(
+        "\n".join(f"p{i} p{(i + 1) % 12} p{(i + 5) % 12}" for i in range(12)), encoding="utf-8"
+    )
+    table = write(
+        Path("people.csv"), ["person", "team", "age"], [(f"p{i}", "ab"[i % 2], i) for i in range(12)]
+    )
+    command = (
+        "train",
+        "--data",
+        "clubs.txt",
+        "--nodes",
+        table,
+        "--label-column",
+        "team",
+        *QUICK,
+        "--out",
+        "m",
+    )
+    run(*command)
+    run("predict", "--model", "m", "--data", "clubs.txt", "--nodes", table)
+    assert {row["node"] for row in predictions()} == {f"p{i}" for i in range(12)}
