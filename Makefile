@@ -64,8 +64,10 @@ format: $(READY)
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS)
 
+# Tables go to runs/bench/results; those of the README are in results.
 bench: $(BENCH_READY)
-	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
+	@set -e; mkdir -p runs/bench; cd runs/bench; for script in $(abspath $(BENCHMARKS)); do \
+		echo "== $$script"; $(abspath $(BIN))/python $$script; done
 
 # Strict: a broken link, an unknown name of the API or a page that is missing is an error.
 docs: $(READY)

@@ -224,7 +224,7 @@ def main() -> None:
                         choices=["pairs", "overlaps", "peers"])  # fmt: skip
     parser.add_argument("--pairs", type=int, default=10_000_000, help="number of pairs to build from")
     parser.add_argument("--runs", type=int, default=5, help="repeats of each measurement")
-    parser.add_argument("--out", default=ROOT / "results", type=Path, help="directory of the tables")
+    parser.add_argument("--out", default=Path("results"), type=Path, help="directory of the tables")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:

@@ -110,7 +110,12 @@ def from_uniform_sequence(sequence: Mapping[int, UniformHypergraph]) -> Hypergra
 def check_uniform(u: UniformHypergraph, order: int | None = None) -> UniformHypergraph:
     """``u`` with the nodes of its hyperedges ascending, or a ValueError that says what is wrong."""
     if not (isinstance(u.edges, Tensor) and u.edges.dtype == torch.int64 and u.edges.dim() == 2):
-        raise ValueError("edges of a uniform hypergraph must be an int64 tensor of shape [m, k]")
+        found = (
+            f"{u.edges.dtype} of shape {list(u.edges.shape)}"
+            if isinstance(u.edges, Tensor)
+            else type(u.edges).__name__
+        )
+        raise ValueError(f"edges of a uniform hypergraph must be an int64 tensor of shape [m, k], got {found}")
     if order is not None and u.order != order:
         raise ValueError(f"the uniform hypergraph at order {order} has order {u.order}")
     as_rows(u.features, "features", u.edges.shape[0], "hyperedge", (2,))

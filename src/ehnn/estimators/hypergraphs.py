@@ -16,9 +16,10 @@ from ehnn.hypergraph.validate import as_count
 from .base import Estimator, Self
 from .features import Features
 from .inputs import as_hypergraph
-from .labels import as_list, is_matrix
+from .kinds import Classifies, Regresses
+from .labels import as_list
 from .supervised import Supervised, hold_out
-from .targets import Classes, MultiLabel, Numbers, Targets, targets_from
+from .targets import Targets, targets_from
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -120,42 +121,19 @@ class HypergraphEstimator(Estimator):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HypergraphClassifier(HypergraphEstimator):
+class HypergraphClassifier(Classifies, HypergraphEstimator):
     """Which class is a hypergraph of? One of several classes, or several yes/no labels.
 
     See `Estimator` and `HypergraphEstimator` for the parameters.
     """
 
-    _estimator_type = "classifier"
-
-    def _learn(self, values: list[Any]) -> Targets:
-        return MultiLabel.learn(values) if is_matrix(values) else Classes.learn(values)
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The classes; numbers of the columns where there are several labels per hypergraph."""
-        self._check_fitted()
-        targets = self.targets_
-        return np.asarray(targets.classes) if isinstance(targets, Classes) else np.arange(targets.num_outputs)
-
-    def predict_proba(self, hypergraphs: Any) -> np.ndarray:
-        """``[hypergraphs, classes]`` probabilities; for several labels, each by itself."""
-        logits = self._logits(hypergraphs)
-        assert not isinstance(self.targets_, Numbers)
-        return self.targets_.proba(logits)
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class HypergraphRegressor(HypergraphEstimator):
+class HypergraphRegressor(Regresses, HypergraphEstimator):
     """What number goes with a hypergraph? One or several. ``score`` is R².
 
     See `Estimator` and `HypergraphEstimator` for the parameters.
     """
-
-    _estimator_type = "regressor"
-
-    def _learn(self, values: list[Any]) -> Targets:
-        return Numbers.learn(values)
 
 
 def as_members(hypergraphs: Any) -> list[Hypergraph]:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ehnn import io
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import short
+from ehnn.hypergraph.validate import repeated, short
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io._support import suggest
 
@@ -143,7 +143,8 @@ def node_numbers(h: Hypergraph, nodes: Iterable[Any], what: str = "node") -> Ten
         return torch.tensor(wanted, dtype=torch.int64)
     number = {name: i for i, name in enumerate(h.node_names)}
     if len(number) != h.num_nodes:
-        raise ValueError("node names must be distinct to look nodes up by name, but a name appears twice")
+        name = short(repeated(h.node_names))
+        raise ValueError(f"node names must be distinct to look nodes up by name, got {name} twice")
     try:
         return torch.tensor([number[v] for v in wanted], dtype=torch.int64)
     except (KeyError, TypeError):

@@ -15,10 +15,11 @@ from ehnn.hypergraph import Hypergraph
 from .base import Estimator, Self
 from .features import Features
 from .inputs import as_hypergraph, node_numbers
-from .labels import as_list, has_names, is_matrix
+from .kinds import Classifies, Regresses
+from .labels import as_list, has_names
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import Supervised, hold_out
-from .targets import Classes, MultiLabel, Numbers, Targets, targets_from
+from .targets import Targets, targets_from
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -186,7 +187,7 @@ class NodeEstimator(Estimator):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NodeClassifier(NodeEstimator):
+class NodeClassifier(Classifies, NodeEstimator):
     """Which class is a node of? One of several classes, or several yes/no labels.
 
     ``y`` of `fit`: classes (text or integers; None, NaN or -1: no label), or a matrix of 0 and 1 (-1, NaN:
@@ -201,35 +202,11 @@ class NodeClassifier(NodeEstimator):
     See `Estimator` and `NodeEstimator` for the parameters.
     """
 
-    _estimator_type = "classifier"
-
-    def _learn(self, values: list[Any]) -> Targets:
-        return MultiLabel.learn(values) if is_matrix(values) else Classes.learn(values)
-
-    @property
-    def classes_(self) -> np.ndarray:
-        """The classes; numbers of the columns where there are several labels per node."""
-        self._check_fitted()
-        if isinstance(self.targets_, Classes):
-            return np.asarray(self.targets_.classes)
-        return np.arange(self.targets_.num_outputs)
-
-    def predict_proba(self, h: Any) -> np.ndarray:
-        """``[num_nodes, classes]`` probabilities; for several labels per node, each by itself."""
-        logits = self._logits(h)
-        assert not isinstance(self.targets_, Numbers)
-        return self.targets_.proba(logits)
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class NodeRegressor(NodeEstimator):
+class NodeRegressor(Regresses, NodeEstimator):
     """What number goes with a node? One or several; None or NaN where it is not known.
 
     Numbers are standardised for training and given back on their own scale. ``score`` is R².
     See `Estimator` and `NodeEstimator` for the parameters.
     """
-
-    _estimator_type = "regressor"
-
-    def _learn(self, values: list[Any]) -> Targets:
-        return Numbers.learn(values)

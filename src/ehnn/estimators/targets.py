@@ -80,8 +80,18 @@ class Classes:
         return {"kind": "classes", "classes": list(self.classes)}
 
 
+class _Rows:
+    """Targets ``[rows, columns]``, NaN where missing."""
+
+    def hide(self, target: Tensor, rows: Tensor) -> Tensor:
+        return target.masked_fill(~rows.unsqueeze(1), math.nan)
+
+    def labelled(self, target: Tensor) -> Tensor:
+        return (~target.isnan()).any(1)
+
+
 @dataclass(frozen=True)
-class MultiLabel:
+class MultiLabel(_Rows):
     """Several yes/no labels per row. Encoded: ``[rows, labels]`` of 0, 1 and NaN (missing)."""
 
     labels: int
@@ -104,12 +114,6 @@ class MultiLabel:
         if wrong.numel():
             raise ValueError(f"a matrix of labels must hold 0, 1 and -1 or NaN (missing), got {wrong[0]:g}")
         return table.to(torch.get_default_dtype())
-
-    def hide(self, target: Tensor, rows: Tensor) -> Tensor:
-        return target.masked_fill(~rows.unsqueeze(1), math.nan)
-
-    def labelled(self, target: Tensor) -> Tensor:
-        return (~target.isnan()).any(1)
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
         known = (~target.isnan()).expand(logits.shape)
@@ -138,7 +142,7 @@ class MultiLabel:
 
 
 @dataclass(frozen=True)
-class Numbers:
+class Numbers(_Rows):
     """One or more real numbers per row. Encoded: ``[rows, numbers]``, standardised, NaN where missing."""
 
     mean: tuple[float, ...]
@@ -166,12 +170,6 @@ class Numbers:
         table = as_matrix([[v] for v in values] if not is_matrix(values) else values, len(self.mean))
         scaled = (table - torch.tensor(self.mean).double()) / torch.tensor(self.scale).double()
         return scaled.to(torch.get_default_dtype())
-
-    def hide(self, target: Tensor, rows: Tensor) -> Tensor:
-        return target.masked_fill(~rows.unsqueeze(1), math.nan)
-
-    def labelled(self, target: Tensor) -> Tensor:
-        return (~target.isnan()).any(1)
 
     def loss(self, logits: Tensor, target: Tensor) -> Tensor:
         known = (~target.isnan()).expand(logits.shape)

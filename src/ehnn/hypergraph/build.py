@@ -14,7 +14,7 @@ from torch import Tensor
 from .hypergraph import Hypergraph
 from .kept import plain_tensors
 from .pairs import Pairs, pairs_from_coo, repeat
-from .validate import as_count, as_index, as_rows, numpy_to_torch, short
+from .validate import as_count, as_index, as_rows, numpy_to_torch, repeated, short
 
 MAX_INFERRED = 100_000_000
 """Counts above this are not inferred from the largest number of a short list: more likely a wrong number."""
@@ -190,7 +190,7 @@ def subhypergraph(h: Hypergraph, nodes: Any, whole_edges: bool) -> Hypergraph:
     """`Hypergraph.subhypergraph`."""
     nodes = as_index(nodes, "nodes", h.num_nodes).to(h.device)
     if nodes.unique().shape[0] != nodes.shape[0]:
-        raise ValueError("nodes must not repeat")
+        raise ValueError(f"nodes must not repeat, got {short(repeated(nodes.tolist()))} twice")
     new_number = torch.full((h.num_nodes,), -1, dtype=torch.int64, device=h.device)
     new_number[nodes] = torch.arange(nodes.shape[0], device=h.device)
     node, edge = h.index

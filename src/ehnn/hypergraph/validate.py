@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -87,6 +87,16 @@ def as_names(names: Sequence[Hashable] | None, name: str, rows: int) -> tuple[Ha
     if len(names) != rows:
         raise ValueError(f"{name} must have {rows} entries, got {len(names)}")
     return names
+
+
+def repeated(values: Iterable[Hashable]) -> Hashable:
+    """The first value that was there before; None if all are distinct."""
+    seen: set[Hashable] = set()
+    for value in values:
+        if value in seen:
+            return value
+        seen.add(value)
+    return None
 
 
 def short(value: Any, limit: int = 60) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import short
+from ehnn.hypergraph.validate import repeated, short
 
 NODE_COLUMNS = ("node", "node_id", "vertex", "member")
 """Names, in any case, of a table's column of nodes; the first that is there is taken."""
@@ -44,8 +43,7 @@ def identifiers(
         return list(range(count))
     plain = [v.item() if isinstance(v, np.generic) else v for v in names]
     if len(set(plain)) != len(plain):
-        twice = Counter(plain).most_common(1)[0][0]
-        raise ValueError(f"{what} names must be distinct to be written, but {short(twice)} appears twice")
+        raise ValueError(f"{what} names must be distinct to be written, got {short(repeated(plain))} twice")
     for value in plain:
         if value is None or (kinds and (not isinstance(value, kinds) or isinstance(value, bool))):
             wanted = " or ".join(k.__name__ for k in kinds) or "not None"

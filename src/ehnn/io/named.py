@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import short
+from ehnn.hypergraph.validate import repeated, short
 
 from ._names import factorize
 from ._support import single
@@ -45,7 +45,7 @@ def from_named_edges(
     known = () if node_names is None else tuple(node_names)
     codes, names = factorize(flat, known)
     if len(set(known)) != len(known):
-        raise ValueError("node_names must be distinct, but a name appears twice")
+        raise ValueError(f"node_names must be distinct, got {short(repeated(known))} twice")
     if node_names is not None and len(names) != len(known):
         raise ValueError(f"node_names lacks {short(names[len(known)])}, which is in a hyperedge")
     lengths = np.fromiter(map(len, members), np.int64, len(members))
@@ -82,5 +82,6 @@ def to_named_edges(h: Hypergraph) -> list[list[Hashable]] | dict[Hashable, list[
     if h.edge_names is None:
         return edges
     if len(set(h.edge_names)) != h.num_edges:
-        raise ValueError("edge_names must be distinct to be the keys of a dictionary")
+        twice = short(repeated(h.edge_names))
+        raise ValueError(f"edge_names must be distinct to be the keys of a dictionary, got {twice} twice")
     return dict(zip(h.edge_names, edges, strict=True))

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ehnn.hypergraph.validate import short
+
 from .history import LARGEST
 
 Tally = dict[str, tuple[int, int]]
@@ -141,7 +143,7 @@ def _square(value: Any) -> np.ndarray | None:
     if value is None:
         return None
     if not isinstance(value, list) or any(not isinstance(r, list) or len(r) != len(value) for r in value):
-        raise ValueError("confusion must be a square matrix")
+        raise ValueError(f"confusion must be a square matrix, a list of lists, got {short(value)}")
     return np.array([[count(entry) for entry in row] for row in value], dtype=np.int64)
 
 

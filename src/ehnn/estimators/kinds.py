@@ -1,0 +1,48 @@
+"""What classifiers and regressors of nodes and of hypergraphs have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from torch import Tensor
+
+from .labels import is_matrix
+from .targets import Classes, MultiLabel, Numbers, Targets
+
+
+class Classifies:
+    """One of several classes for each row, or several yes/no labels."""
+
+    _estimator_type = "classifier"
+    targets_: Targets
+
+    if TYPE_CHECKING:  # of the estimator that this is mixed into
+
+        def _check_fitted(self) -> None: ...
+        def _logits(self, data: Any) -> Tensor: ...
+
+    def _learn(self, values: list[Any]) -> Targets:
+        return MultiLabel.learn(values) if is_matrix(values) else Classes.learn(values)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes; numbers of the columns where there are several labels for each row."""
+        self._check_fitted()
+        targets = self.targets_
+        return np.asarray(targets.classes) if isinstance(targets, Classes) else np.arange(targets.num_outputs)
+
+    def predict_proba(self, data: Any) -> np.ndarray:
+        """``[rows, classes]`` probabilities, a row for each of `predict`; several labels each by itself."""
+        logits = self._logits(data)
+        assert not isinstance(self.targets_, Numbers)
+        return self.targets_.proba(logits)
+
+
+class Regresses:
+    """One or several numbers for each row."""
+
+    _estimator_type = "regressor"
+
+    def _learn(self, values: list[Any]) -> Targets:
+        return Numbers.learn(values)
