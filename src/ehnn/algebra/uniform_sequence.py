@@ -115,7 +115,7 @@ def check_uniform(u: UniformHypergraph, order: int | None = None) -> UniformHype
             if isinstance(u.edges, Tensor)
             else type(u.edges).__name__
         )
-        raise ValueError(f"edges of a uniform hypergraph must be an int64 tensor of shape [m, k], got {found}")
+        raise ValueError(f"edges of a uniform hypergraph: int64 tensor of shape [m, k] expected, got {found}")
     if order is not None and u.order != order:
         raise ValueError(f"the uniform hypergraph at order {order} has order {u.order}")
     as_rows(u.features, "features", u.edges.shape[0], "hyperedge", (2,))

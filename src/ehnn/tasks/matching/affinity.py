@@ -48,17 +48,11 @@ class Affinity(nn.Module):
 
     def _products(self, x_a: Tensor, x_b: Tensor, batch: PairBatch, candidates: Candidates) -> Tensor:
         """``[c, 2]``: ⟨w ∘ x, y⟩ of each candidate with the weights of nodes and of edges."""
-        whole = F.normalize(torch.cat([_present(batch.a.whole), _present(batch.b.whole)], 1), dim=1)
+        whole = F.normalize(torch.cat([batch.a.seen_whole, batch.b.seen_whole], 1), dim=1)
         weights = self.weights(whole).tanh().reshape(whole.shape[0], 2, 1, -1)
         left, right = (rows.unsqueeze(1) for rows in candidates.tables(x_a, x_b))
         found = (left * weights) @ right.mT  # [pairs, 2, width, width]
         return found.movedim(1, -1).reshape(-1, 2).index_select(0, candidates.grid)
-
-
-def _present(whole: Tensor | None) -> Tensor:
-    if whole is None:
-        raise ValueError("the batch has no global features of images; let a backbone look first")
-    return whole
 
 
 def _halved(products: Tensor, association: Association) -> Tensor:

@@ -38,6 +38,16 @@ class Side:
     known_owner: Tensor | None = None
 
     @property
+    def seen(self) -> Tensor:
+        """``features``; a ValueError before a backbone has looked."""
+        return _looked_at(self.features, "features of keypoints")
+
+    @property
+    def seen_whole(self) -> Tensor:
+        """``whole``, likewise."""
+        return _looked_at(self.whole, "global features of images")
+
+    @property
     def owner(self) -> Tensor:
         """``[n]``: the pair that each keypoint belongs to."""
         if self.known_owner is not None:
@@ -114,6 +124,12 @@ class PairBatch:
             target=self.target.to(device, non_blocking=True),
             known_sizes=self.sizes,
         )
+
+
+def _looked_at(features: Tensor | None, what: str) -> Tensor:
+    if features is None:
+        raise ValueError(f"the batch has no {what}; let a backbone look first")
+    return features
 
 
 def _tensors(side: Side) -> dict[str, Tensor]:

@@ -54,10 +54,8 @@ class Positional(nn.Module):
         return self.matcher(replace(batch, a=self._side(batch.a), b=self._side(batch.b)), association)
 
     def _side(self, side: Side) -> Side:
-        if side.features is None:
-            raise ValueError("the batch has no features of keypoints; let a backbone look first")
-        places = positional_channels(side).to(side.features.dtype) * self.factor
-        return replace(side, features=torch.cat([side.features, places], 1))
+        places = positional_channels(side).to(side.seen.dtype) * self.factor
+        return replace(side, features=torch.cat([side.seen, places], 1))
 
 
 def positional_channels(side: Side) -> Tensor:

@@ -32,9 +32,7 @@ class Control(nn.Module):
     def forward(self, batch: PairBatch, association: Association | None = None) -> Tensor:
         candidates = (self.associate(batch) if association is None else association).candidates
         if self.what == "features":
-            if batch.a.features is None or batch.b.features is None:
-                raise ValueError("the batch has no features of keypoints; let a backbone look first")
-            left, right = (F.normalize(f, dim=1) for f in (batch.a.features, batch.b.features))
+            left, right = (F.normalize(f, dim=1) for f in (batch.a.seen, batch.b.seen))
             return (left[candidates.a] * right[candidates.b]).sum(1)
         return -(_centred(batch.a)[candidates.a] - _centred(batch.b)[candidates.b]).square().sum(1)
 

@@ -46,10 +46,8 @@ class EmbeddingMatcher(nn.Module):
 
     def forward(self, batch: PairBatch, association: Association | None = None) -> Tensor:
         candidates = (self.associate(batch) if association is None else association).candidates
-        if batch.a.features is None or batch.b.features is None:
-            raise ValueError("the batch has no features of keypoints; let a backbone look first")
         graph = directed_edges(batch)
-        x = self.first(F.normalize(torch.cat([batch.a.features, batch.b.features]), dim=1), *graph)
+        x = self.first(F.normalize(torch.cat([batch.a.seen, batch.b.seen]), dim=1), *graph)
         log_p = self._match(0, x, batch, candidates)
         for _ in range(self.exchanges):
             y = self.exchange(torch.cat([x, self._other(log_p.exp(), x, batch, candidates)], 1))

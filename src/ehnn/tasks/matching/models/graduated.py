@@ -72,9 +72,7 @@ class Graduated(nn.Module):
         return -torch.where(matched, log_p, (-torch.expm1(log_p)).clamp(min=SMALLEST).log())
 
     def _features(self, batch: PairBatch) -> Tensor:
-        if batch.a.features is None or batch.b.features is None:
-            raise ValueError("the batch has no features of keypoints; let a backbone look first")
-        x = torch.cat([batch.a.features, batch.b.features])
+        x = torch.cat([batch.a.seen, batch.b.seen])
         if len(self.refine.layers):
             x = self.refine(x, spline_graph(batch.a, batch.b))
         return F.normalize(x, dim=1)

@@ -97,15 +97,13 @@ class Groups:
 def _both(batch: PairBatch) -> Side:
     a, b = batch.a, batch.b
     moved = a.points.shape[0]
-    if a.features is None or b.features is None or a.whole is None or b.whole is None:
-        raise ValueError("the batch has no features of keypoints and images; let a backbone look first")
     return Side(
         torch.cat([a.points, b.points]),
         torch.cat([a.counts, b.counts]),
         torch.cat([a.edges, b.edges + moved], 1),
         torch.cat([a.triangles, b.triangles + moved], 1),
-        torch.cat([a.features, b.features]),
-        torch.cat([a.whole, b.whole]),
+        torch.cat([a.seen, b.seen]),
+        torch.cat([a.seen_whole, b.seen_whole]),
     )
 
 

@@ -86,10 +86,8 @@ class Matcher(nn.Module):
         return self.classifier(embedded).squeeze(1)
 
     def _features(self, batch: PairBatch) -> tuple[Tensor, Tensor]:
-        a, b = batch.a.features, batch.b.features
-        if a is None or b is None or batch.a.whole is None or batch.b.whole is None:
-            raise ValueError("the batch has no features of keypoints and images; let a backbone look first")
-        found = (a.shape[1], b.shape[1], batch.a.whole.shape[1], batch.b.whole.shape[1])
+        a, b = batch.a.seen, batch.b.seen
+        found = (a.shape[1], b.shape[1], batch.a.seen_whole.shape[1], batch.b.seen_whole.shape[1])
         if found != (self.channels, self.channels, self.whole_channels, self.whole_channels):
             raise ValueError(
                 f"features and whole must have {self.channels} and {self.whole_channels} channels on both "
