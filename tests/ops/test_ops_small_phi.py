@@ -5,7 +5,8 @@ import torch
 
 from ehnn.hypergraph.pairs import selection
 from ehnn.ops.dropout import Mask
-from ehnn.ops.small_phi import fits, small_phi
+from ehnn.ops.small_phi import small_phi
+from ehnn.ops.small_phi import small_phi_fits as fits
 
 from .ops_helpers import assert_passes_interpreted
 

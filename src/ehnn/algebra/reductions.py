@@ -22,7 +22,8 @@ def pool_overlaps(weights: Tensor) -> Tensor:
 
 
 def unpool_overlaps(weights: Tensor) -> Tensor:
-    """The inverse of `pool_overlaps`: from the weights of Eq. 3 to those of disjoint overlap sums."""
+    """The inverse of `pool_overlaps`: from the weights of Eq. 3 to those of disjoint overlap
+    sums, ``[overlaps, …]`` both."""
     return torch.cat([weights[:1], weights[1:] + weights[:1]])
 
 

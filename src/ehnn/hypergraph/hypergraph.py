@@ -147,18 +147,22 @@ class Hypergraph:
 
     @property
     def num_nodes(self) -> int:
+        """Stored, never guessed from the largest number that occurs."""
         return self.incidence.num_cols
 
     @property
     def num_edges(self) -> int:
+        """Hyperedges, empty ones included."""
         return self.incidence.num_rows
 
     @property
     def num_incidences(self) -> int:
+        """(node, hyperedge) pairs."""
         return len(self.incidence)
 
     @property
     def device(self) -> torch.device:
+        """Of the structure; features are on the same."""
         return self.incidence.ptr.device
 
     @kept_property

@@ -88,6 +88,7 @@ class Pairs:
         return Pairs(self.num_cols, self.num_rows, self.t_ptr, self.t_index, self.ptr, self.index, inverse)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Pairs:
+        """The same on another device."""
         return self._map(lambda t: t.to(device, non_blocking=non_blocking))
 
     def pin_memory(self) -> Pairs:

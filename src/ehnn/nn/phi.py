@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Pairs
-from ehnn.ops import fits, join, linear, shifted_relu, small_phi, spread
+from ehnn.ops import join, linear, shifted_relu, small_phi, small_phi_fits, spread
 from ehnn.ops.cpu_phi import cpu_fits, cpu_phi
 from ehnn.overlap import Orders
 
@@ -110,7 +110,7 @@ class Phi(nn.Module):
     def _fused(self, x: Tensor, weight: Tensor, table: Tensor, pairs: Pairs) -> Tensor | None:
         """φ as one kernel, for few rows of a small width on a GPU; None where that does not apply."""
         norm, second, third = self.norm, self.second, self.third
-        if norm is None or not self._is_fusible or not fits(x, x.shape[1], third.out_features):
+        if norm is None or not self._is_fusible or not small_phi_fits(x, x.shape[1], third.out_features):
             return None
         return small_phi(
             x, table, None if table.shape[0] == 1 else pairs, norm.weight, norm.bias, weight, second.weight,

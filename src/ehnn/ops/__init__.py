@@ -8,12 +8,11 @@ from .layer_norm import layer_norm, norm_and_skip
 from .linear import linear
 from .segment_sum import segment_mean, segment_sum, spread
 from .shifted_relu import shifted_relu
-from .small_phi import fits, small_phi
+from .small_phi import small_phi, small_phi_fits
 from .softmax_sum import reference_softmax_sum, segment_softmax_sum
 
 __all__ = [
     "Mask",
-    "fits",
     "grouped_matmul",
     "join",
     "layer_norm",
@@ -26,6 +25,7 @@ __all__ = [
     "segment_sum",
     "shifted_relu",
     "small_phi",
+    "small_phi_fits",
     "spread",
     "use_backend",
 ]

@@ -20,7 +20,8 @@ def layer_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> Te
 
 
 def norm_and_skip(x: Tensor, weight: Tensor, bias: Tensor, eps: float = 1e-5) -> tuple[Tensor, Tensor]:
-    """`layer_norm` of x, and x for a skip connection: their two gradients are then added in one pass."""
+    """`layer_norm` of x ``[rows, d]``, and x for a skip connection, both ``[rows, d]``: their two gradients
+    are then added in one pass."""
     if backend_of(x) == "triton" and x.numel() and x.shape[1] <= WIDEST:
         values = x.unsqueeze(0), weight.unsqueeze(0), bias.unsqueeze(0)
         y, skip = apply(_LayerNorm, *values, eps)[:2]

@@ -47,7 +47,7 @@ MOST_ROWS = {16: 32768, 32: 32768, 64: 4096, 128: 4096}
 """By width. Beyond, products of whole matrices are faster than blocks of rows, launches included."""
 
 
-def fits(x: Tensor, d_in: int, d_out: int) -> bool:
+def small_phi_fits(x: Tensor, d_in: int, d_out: int) -> bool:
     """Whether `small_phi` runs as one kernel: on a GPU, in float32, for few rows of one of a few widths.
 
     Code that is compiled for any number of rows takes it whatever their number, and is compiled once.
@@ -63,7 +63,7 @@ def small_phi(
     x: Tensor, table: Tensor, index_pairs: Pairs | None, gamma: Tensor, beta: Tensor, w1: Tensor, w2: Tensor,
     b2: Tensor, w3: Tensor, b3: Tensor, masks: Masks = (None, None),
 ) -> Tensor:  # fmt: skip
-    """``[rows, d]`` with ``table [orders, d]`` → ``[rows, d]``; one kernel if `fits`, else the plain version.
+    """``[rows, d]`` with ``table [orders, d]`` → ``[rows, d]``; one kernel if `small_phi_fits`, else plain.
 
     Args:
         table: what the first layer adds for each distinct order; one row serves all.
@@ -74,7 +74,7 @@ def small_phi(
     """
     for mask in masks:
         check_rows(x, mask)
-    if not x.numel() or not fits(x, x.shape[1], w1.shape[0]):
+    if not x.numel() or not small_phi_fits(x, x.shape[1], w1.shape[0]):
         return reference_phi(x, table, index_pairs, gamma, beta, w1, w2, b2, w3, b3, masks)
     one = index_pairs is None or table.shape[0] == 1
     places = [None] * 8 if index_pairs is None or one else structure(index_pairs, x)

@@ -51,7 +51,7 @@ def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
 
 
 def reference_softmax_sum(x: Tensor, logits: Tensor, pairs: Pairs) -> Tensor:
-    """Plain version with autograd: gathers pairs × heads × channels."""
+    """`segment_softmax_sum` with autograd, the same shapes: gathers pairs × heads × channels."""
     rows, heads = pairs.rows, logits.shape[1]
     s = logits[pairs.index]
     top = torch.full((pairs.num_rows, heads), -torch.inf, dtype=s.dtype, device=s.device)

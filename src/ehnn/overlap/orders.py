@@ -62,4 +62,5 @@ class Orders:
         return self.values[self.index]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Orders:
+        """The same on another device."""
         return Orders(self.values.to(device, non_blocking=non_blocking), self.pairs.to(device, non_blocking))

@@ -52,18 +52,22 @@ class Overlap:
 
     @property
     def num_sources(self) -> int:
+        """Rows that a layer reads."""
         return self.source_batch.shape[0]
 
     @property
     def num_targets(self) -> int:
+        """Rows that a layer gives."""
         return self.target_batch.shape[0]
 
     @property
     def num_pairs(self) -> int:
+        """(source, target) that share a node."""
         return len(self.local)
 
     @property
     def num_groups(self) -> int:
+        """(target, 𝓘) that occur."""
         return self.local.num_rows
 
     @property

@@ -13,7 +13,8 @@ from .ranks import Ranks
 
 
 def mean_over_ranks(values: Tensor, ranks: Ranks) -> Tensor:
-    """This rank's share of a mean: the sum of its ``values`` over the number of values on all ranks.
+    """This rank's share of a mean: the sum of its ``values`` (any shape) over their number on all
+    ranks, a scalar.
 
     The shares add up to the mean over all ranks, so `backward` on them gives its gradient.
     """

@@ -174,6 +174,7 @@ class Runs:
             parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
     def gradients(self) -> list[Tensor]:
+        """Of all parameters that have one, ``[runs, …]`` each."""
         if self._flat is not None:
             return [self._flat.gradients.unsqueeze(0)]
         return [p.grad for p in self.parameters.values() if p.grad is not None]

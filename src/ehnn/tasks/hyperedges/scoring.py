@@ -170,5 +170,5 @@ def concatenate(a: Hypergraph, b: Hypergraph) -> Hypergraph:
 
 
 def answers_of(positives: Hypergraph, negatives: Hypergraph) -> Tensor:
-    """1 for each of ``positives``, then 0 for each of ``negatives``."""
+    """``[positives + negatives]``: 1 for each of ``positives``, then 0 for each of ``negatives``."""
     return torch.cat([torch.ones(positives.num_edges), torch.zeros(negatives.num_edges)])

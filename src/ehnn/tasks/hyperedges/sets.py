@@ -38,7 +38,7 @@ def is_in(candidates: Hypergraph, h: Hypergraph) -> Tensor:
 
 
 def keep_edges(h: Hypergraph, keep: Tensor) -> Hypergraph:
-    """``h`` with all its nodes and the hyperedges where the boolean ``keep`` is true, in order."""
+    """``h`` with all its nodes and the hyperedges where ``keep`` ``[num_edges]`` bool is true, in order."""
     node, edge = h.index
     edges = keep.nonzero().squeeze(1)
     number = keep.cumsum(0) - 1

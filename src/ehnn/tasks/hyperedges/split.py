@@ -67,12 +67,15 @@ def set_numbers(h: Hypergraph) -> tuple[Tensor, Tensor]:
 
 
 def without_sets(h: Hypergraph, number: Tensor, sets: Tensor) -> Hypergraph:
-    """``h`` without any hyperedge whose set is one of ``sets``."""
+    """``h`` without any hyperedge whose set, ``number [num_edges]``, is one of ``sets``."""
     return keep_edges(h, ~torch.isin(number, sets).to(h.device))
 
 
 def one_of_each(h: Hypergraph, number: Tensor, sets: Tensor) -> Hypergraph:
-    """The hyperedges of ``sets``, each once, in the order of their first appearance in ``h``."""
+    """The hyperedges of ``sets``, each once, in the order of their first appearance in ``h``.
+
+    ``number [num_edges]`` says which set a hyperedge is.
+    """
     wanted = torch.isin(number, sets)
     first = torch.full((int(number.max()) + 1 if len(number) else 0,), len(number))
     first.scatter_reduce_(0, number, torch.arange(len(number)), "amin")
