@@ -18,6 +18,7 @@ from torch import Tensor, library
 from ehnn.hypergraph.pairs import Pairs, selection
 from ehnn.ops import Mask, triton_phi, use_backend
 from ehnn.ops.small_phi import Masks, _backward, _forward, reference_phi, small_phi
+from ehnn.ops.small_phi import small_phi_fits as fits
 
 np.seterr(all="ignore")
 torch.use_deterministic_algorithms(True)  # which also fills memory that nobody wrote with NaN
