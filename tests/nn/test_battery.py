@@ -249,12 +249,14 @@ def test_compiles_as_one_graph(name):
 
 @pytest.mark.parametrize("name", [name for name in ALL if name not in COMPILED])
 def test_compiles_whole(name):
-    """Traced without a break, with dynamic shapes."""
+    """Traced without a break, with dynamic shapes; the gradients are the same."""
     torch.compiler.reset()
     module, h = make(name).eval(), hypergraph(0, 21, 17)
-    want = run(module, name, h)
+    want, slopes = run(module, name, h), gradients(module, name, h)
     compiled = torch.compile(module, fullgraph=True, dynamic=True, backend="eager")
     torch.testing.assert_close(run(compiled, name, h), want)
+    for key, value in gradients(compiled, name, h).items():
+        torch.testing.assert_close(value, slopes[key.removeprefix("_orig_mod.")], atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,11 @@ def run_sum(
     if backend == "cpu" and not torch.compiler.is_compiling() and has_kernel(x):
         return compiled_sum(x, ptr, index, of_rows, of_cols)
     y = (cpu_sum if backend == "cpu" else reference_sum)(scaled(x, of_cols), ptr, index)
-    return y if of_rows is None else y.mul_(of_rows.to(y.dtype).unsqueeze(1))
+    if of_rows is None:
+        return y
+    factor = of_rows.to(y.dtype).unsqueeze(1)
+    # PyTorch 2.11 compiles a function that changes its own result into one without a gradient.
+    return y * factor if torch.compiler.is_compiling() else y.mul_(factor)
 
 
 @opaque("ehnn::segment_sum")
