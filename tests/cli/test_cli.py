@@ -180,6 +180,7 @@ def test_data_that_cannot_be_fetched(tmp_path: Path, monkeypatch) -> None:
 
 
 def test_reproduce(tmp_path: Path, monkeypatch) -> None:
+    pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     command = "reproduce k-edge --models all-deep-sets ehnn-mlp --setting seen --epochs 2 --seeds 1"
     text = run(*command.split())

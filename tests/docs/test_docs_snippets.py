@@ -11,6 +11,7 @@ from .snippets import Block, blocks, run_block, run_file
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMANDS_RUN = {"tutorial.md", "nodes.md", "hyperedges.md", "k-edge.md"}
+NEEDS = {"matching-data.md": ("PIL",), "migration.md": ("torch_geometric",)}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
 
@@ -19,6 +20,8 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(
 def test_snippets_run(page, tmp_path, monkeypatch):
     """In an empty folder, so that a page may write files."""
     monkeypatch.chdir(tmp_path)
+    for module in NEEDS.get(page.name, ()):
+        pytest.importorskip(module)
     with torch.random.fork_rng():
         try:
             run_file(page, shell=page.name in COMMANDS_RUN)

@@ -27,6 +27,7 @@ def colours_at(keypoints: Keypoints) -> torch.Tensor:
 
 
 def test_copies_show_the_same_under_their_keypoints() -> None:
+    pytest.importorskip("PIL")
     images = painted_set()
     more = with_copies(images, 3)
     assert more.splits["test"] == images.splits["test"]

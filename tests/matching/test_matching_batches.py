@@ -98,6 +98,7 @@ def test_evaluation_pairs_are_fixed_and_of_their_split() -> None:
 
 def test_copies_of_one_photograph_with_one_name_keep_their_own_pixels() -> None:
     """Two objects on one image: their copies share a name and differ in how they are turned."""
+    pytest.importorskip("PIL")
     images = painted_set()
     one = images.items(split="train")[0]
     other = replace(one, points=one.points.flip(0), names=one.names[::-1])

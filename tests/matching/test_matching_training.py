@@ -153,6 +153,7 @@ def test_scores_of_a_trained_backbone_are_those_of_its_features(setup: Setup) ->
 
 
 def test_a_table_is_written_resumed_and_drawn(setup: Setup, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
     said: list[str] = []
     where = {"out": tmp_path / "out", "runs_dir": tmp_path / "runs", "say": said.append}
     rows = reproduce(PAINTED, ["ehnn-mlp"], setup, **where)
