@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -33,6 +35,13 @@ def _budget(device: str) -> float:
         return 4e9
 
 
+def _give_back() -> None:
+    """Let the system have what earlier runs freed, or it would hide what the next one takes."""
+    gc.collect()
+    with suppress(OSError, AttributeError):  # glibc alone can be asked
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
 class Memory:
     """The largest amount of memory since it was made: allocated on a GPU; on a CPU, what the process has
     more than it had then."""
@@ -42,6 +51,7 @@ class Memory:
         if self.gpu is not None:
             torch.cuda.reset_peak_memory_stats(self.gpu)
         else:
+            _give_back()
             with suppress(OSError):  # Linux starts the high-water mark again
                 Path("/proc/self/clear_refs").write_text("5")
         self.before = 0.0 if self.gpu is not None else self._most()
