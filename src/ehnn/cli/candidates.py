@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from ehnn.estimators import HyperedgePredictor
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.validate import short
 from ehnn.io._names import factorize
 from ehnn.io._support import suggest
-from ehnn.tasks.hyperedges import is_in
+from ehnn.tasks.hyperedges import is_in, keep_edges
 
 from .sheets import Sheet
 
@@ -28,15 +29,16 @@ def score_candidates(
     asked, new, remarks = _over_nodes_of(known, sheet)
     shares = estimator.predict_proba(asked)[:, 1].round(6).tolist()
     there = ["yes" if value else "no" for value in is_in(asked, known).tolist()]
+    found = zip(there, shares, strict=True)
     names = sheet.h.node_names or ()
     members = (";".join(str(names[v]) for v in edge) for edge in sheet.h.edges())
-    told = zip(sheet.h.edge_names or (), members, there, shares, new.tolist(), strict=True)
-    rows = ((*row[:2], "no", "") if row[-1] else row[:-1] for row in told)
+    told = zip(sheet.h.edge_names or (), members, new.tolist(), strict=True)
+    rows = ((name, nodes, *(("no", "") if strange else next(found))) for name, nodes, strange in told)
     return ["set", "members", "known", "probability"], rows, remarks
 
 
 def _over_nodes_of(known: Hypergraph, sheet: Sheet) -> tuple[Hypergraph, np.ndarray, list[str]]:
-    """The sets of a sheet over the nodes of training, which of them have others too, and a remark."""
+    """The sets of a sheet that have nodes of training alone, which are the others, and a remark on these."""
     number, _ = factorize(sheet.h.node_names or (), known.node_names or ())
     node, edge = sheet.h.index.numpy()
     new = number[node] >= known.num_nodes
@@ -53,7 +55,6 @@ def _over_nodes_of(known: Hypergraph, sheet: Sheet) -> tuple[Hypergraph, np.ndar
     empty = (sheet.h.orders == 0).nonzero()
     if len(empty):
         raise ValueError(f"{sheet.line(int(empty[0]))}: the set has no members")
-    pairs = np.stack([number[node], edge])[:, ~new]
-    alone = np.flatnonzero(strange & (np.bincount(edge[~new], minlength=sheet.h.num_edges) == 0))
-    pairs = np.concatenate([pairs, np.stack([np.zeros_like(alone), alone])], 1)  # a set must have a member
-    return Hypergraph.from_incidence(pairs, known.num_nodes, sheet.h.num_edges), strange, remarks
+    asked = keep_edges(sheet.h, torch.from_numpy(~strange))
+    node, edge = asked.index.numpy()
+    return Hypergraph.from_incidence((number[node], edge), known.num_nodes, asked.num_edges), strange, remarks

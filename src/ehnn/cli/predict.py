@@ -102,7 +102,7 @@ def predicted(model: Path, recipe: Recipe, files: Files) -> Predictions:
     _check_same_sets(recipe, sheet)
     graph, more = recipe.graph(sheet)
     remarks += more + _new_classes(recipe, sheet, estimator) + _other_file(recipe, sheet)
-    blank = recipe.strangers(graph)
+    blank = recipe.unknown_rows(graph)
     remarks += _blank_rows(recipe, graph, blank)
     first = "set" if recipe.task == "sets" else "node"
     if isinstance(estimator, NodeClassifier):

@@ -118,19 +118,23 @@ class Recipe:
 
     def _meant(self, name: str) -> str:
         """A hint where a name is one of training but for its case, or a list of some."""
-        known = self.places.names if self.known is None else tuple(map(str, self.known.edge_names or ()))
+        known = self._names
         parts = {part.strip() for part in re.split(r"[,;|\t ]", name)}
         if self.task == "sets" and not parts.isdisjoint(known):
             return " (a list? --separator says what is between its members)"
         return suggest(name, known[:10_000])
 
-    def strangers(self, graph: Hypergraph) -> np.ndarray:
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """Of the hyperedges that were there in training."""
+        return self.places.names if self.known is None else tuple(map(str, self.known.edge_names or ()))
+
+    def unknown_rows(self, graph: Hypergraph) -> np.ndarray:
         """``[num_nodes]`` bool: of which nodes of ``graph`` the model knows nothing, for they have no column
         that it reads, and are in no hyperedge that was there in training."""
         if not self.places.names or self.features:
             return np.zeros(graph.num_nodes, bool)
-        names = self.places.names if self.known is None else self.known.edge_names or ()
-        known = factorize(graph.edge_names or (), names)[0] < len(names)
+        known = factorize(graph.edge_names or (), self._names)[0] < len(self._names)
         node, edge = graph.index.numpy()
         return np.bincount(node[known[edge]], minlength=graph.num_nodes) == 0
 

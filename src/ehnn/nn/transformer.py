@@ -102,14 +102,11 @@ class EHNNTransformer(Layer):
 
     def _dropped(self, y: Tensor, overlap: Overlap) -> Tensor:
         """Dropout of its own for the rows of 𝓘 ≥ 1 and of 𝓘 = 0."""
-        if not self.training or all(type(m) is Dropout and not m.p for m in self._attention_dropouts):
+        drops = self.local_dropout, self.global_dropout
+        if not self.training or all(type(m) is Dropout and not m.p for m in drops):
             return y
         local, everything = y.split([overlap.num_groups, overlap.num_members])
         return torch.cat([self.local_dropout(local), self.global_dropout(everything)])
-
-    @property
-    def _attention_dropouts(self) -> tuple[nn.Module, nn.Module]:
-        return self.local_dropout, self.global_dropout
 
     def _logits(self, x: Tensor, overlap: Overlap) -> tuple[Tensor, Tensor]:
         """Global ``[num_sources, heads or 0]`` and local ``[slots, heads]`` logits.
