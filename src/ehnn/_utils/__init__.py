@@ -1,0 +1,1 @@
+"""Checked arguments, atomic and untrusted files, cached tensors, optional libraries: not public."""

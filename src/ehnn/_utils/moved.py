@@ -1,0 +1,57 @@
+"""Former public names: they work for one more version, with a warning that says what to use instead."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+_GOES = "the old name goes in version 0.3"
+
+
+def former(
+    module: str, moved: Mapping[str, str] | None = None, internal: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module that has former names.
+
+    Args:
+        module: its ``__name__``.
+        moved: the successor of each name: a module, or ``module:name`` for an object in it.
+        internal: names that are no longer public, separated by spaces, by the module that has them.
+    """
+    places = {name: place for place, names in (internal or {}).items() for name in names.split()}
+
+    def get(name: str) -> Any:
+        if moved and name in moved:
+            return _successor(f"{module}.{name}", moved[name])
+        if name in places:
+            warnings.warn(f"{module}.{name} is internal now; {_GOES}", DeprecationWarning, stacklevel=2)
+            return getattr(import_module(places[name], module), name)
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+    return get
+
+
+def former_module(module: str, successor: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of a module all of whose names are in ``successor``."""
+
+    def get(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return _successor(f"{module}.{name}", f"{successor}:{name}")
+
+    return get
+
+
+def _successor(old: str, new: str) -> Any:
+    place, _, name = new.partition(":")
+    shown = new.replace(":", ".")
+    try:
+        found = import_module(place)
+    except ImportError as error:
+        raise ImportError(
+            f"{old} is now {shown}, in the package ehnn-paper: pip install ./paper in a clone of ehnn"
+        ) from error
+    warnings.warn(f"{old} is now {shown}; {_GOES}", DeprecationWarning, stacklevel=3)
+    return getattr(found, name) if name else found
