@@ -6,17 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ehnn import Hypergraph, batch
-from ehnn.algebra import (
-    UniformHypergraph,
-    from_tensor,
-    from_tensor_sequence,
-    from_uniform_sequence,
-    permute_tensor,
-    read_hyperedges,
-    to_tensor,
-    to_tensor_sequence,
-    to_uniform_sequence,
-)
+from ehnn.algebra import UniformHypergraph, permute_tensor, read_hyperedges, to_tensor, to_tensor_sequence
+from ehnn.algebra.conversions import from_tensor, from_tensor_sequence
+from ehnn.algebra.uniform_sequence import from_uniform_sequence, to_uniform_sequence
 
 from .algebra_helpers import close, rand, random_hypergraph, uniform
 

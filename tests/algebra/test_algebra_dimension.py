@@ -6,13 +6,12 @@ import torch
 from ehnn.algebra import (
     bell,
     equivariant_dimension,
-    pattern_basis,
     sequence_dimension,
-    stirling2,
     symmetric_classes,
     symmetric_dimension,
     uniform_dimension,
 )
+from ehnn.algebra.patterns import pattern_basis, stirling2
 
 PAIRS = [(k, l) for k in range(4) for l in range(4) if k + l <= 4] + [(3, 2)]
 

@@ -4,21 +4,10 @@ from math import perm
 import pytest
 import torch
 
-from ehnn.algebra import (
-    bell,
-    canonical_patterns,
-    multi_indices,
-    num_distinct,
-    overlap_class,
-    overlap_table,
-    pattern_basis,
-    pattern_numbers,
-    set_partitions,
-    stirling2,
-    symmetric_classes,
-    tie,
-    untie,
-)
+from ehnn.algebra import bell, canonical_patterns, set_partitions, symmetric_classes, untie
+from ehnn.algebra.patterns import multi_indices, num_distinct, pattern_basis, pattern_numbers, stirling2
+from ehnn.algebra.symmetric import overlap_class, tie
+from ehnn.algebra.uniform import overlap_table
 
 
 def test_counts_of_partitions():

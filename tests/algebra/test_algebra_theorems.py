@@ -10,26 +10,22 @@ from ehnn.algebra import (
     bell,
     distinct_mask,
     general_layer,
-    overlap_class,
-    pack,
-    packed_from_sequence,
-    pattern_numbers,
-    pool_overlaps,
     read_hyperedges,
     sequence_layer,
     set_partitions,
     symmetric_classes,
     symmetric_layer,
-    tie,
     to_tensor,
     to_tensor_sequence,
     uniform_dimension,
     uniform_from_symmetric,
     uniform_layer,
-    unpack,
-    unpool_overlaps,
     untie,
 )
+from ehnn.algebra.packed import pack, unpack
+from ehnn.algebra.patterns import pattern_numbers
+from ehnn.algebra.reductions import packed_from_sequence, pool_overlaps, unpool_overlaps
+from ehnn.algebra.symmetric import overlap_class, tie
 
 from .algebra_helpers import (
     axis_mean,
@@ -143,7 +139,7 @@ def test_theorem_1(K, L, n):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_sums_over_hyperedges_are_sums_over_multi_indices_divided_by_factorials(seed):
-    """What the sparse layers compute, as loops over hyperedges, against the dense law."""
+    """What the sparse layers compute, as loops over hyperedges, against the dense reference."""
     h, targets = random_hypergraph(5, 3, 2, seed), random_hypergraph(5, 4, 1, seed + 10)
     weights, biases = sequence_weights(3, 4, 2, 3), sequence_biases(4, 3)
     dense = sequence_layer(to_tensor_sequence(h), lambda k, l, i: weights[k, l, i] / factorial(k), biases, 4)

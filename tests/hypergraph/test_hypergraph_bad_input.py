@@ -87,6 +87,21 @@ def test_a_hyperedge_number_out_of_all_proportion():
         from_incidence(([0], [2**50]))
 
 
+def test_counts_are_inferred_up_to_a_bound(monkeypatch):
+    """A large number in a short list is a mistake: above the bound, and above 100 for each incidence."""
+    monkeypatch.setattr("ehnn.hypergraph.build.MAX_INFERRED", 1000)
+    few, many = [0] * 9, [0] * 19
+    assert from_edges([[999]]).num_nodes == from_edges([[*few, 999]]).num_nodes == 1000
+    assert from_edges([[*many, 1999]]).num_nodes == 2000
+    assert from_incidence(([0] * 20, [*many, 1999])).num_edges == 2000
+    for edges in ([[1000]], [[*few, 1000]], [[*many, 2000]]):
+        with pytest.raises(ValueError, match=r"the largest node number .,000 would make .,001 nodes from"):
+            from_edges(edges)
+    with pytest.raises(ValueError, match="give num_edges if that is meant"):
+        from_incidence(([0] * 20, [*many, 2000]))
+    assert from_edges([[2000]], num_nodes=3000).num_nodes == 3000
+
+
 @pytest.mark.parametrize(
     ("attributes", "message"),
     [

@@ -4,7 +4,15 @@ from hypothesis import given, settings
 
 import ehnn
 from ehnn.hypergraph import pairs as pairs_module
-from ehnn.hypergraph.pairs import owners, pairs_from_sorted, pointer, repeat
+from ehnn.hypergraph.pairs import (
+    lexsort,
+    owners,
+    pairs_from_coo,
+    pairs_from_sorted,
+    pointer,
+    repeat,
+    selection,
+)
 from ehnn.testing.strategies import hypergraphs
 
 QUICK = settings(max_examples=40, deadline=None)
@@ -110,3 +118,40 @@ def test_short_rows_are_not_counted():
         patch.setattr(pairs_module, "_split", None)
         p = pairs_module.with_short(h.incidence, rows=True, columns=True)
         assert (p.split, p.t_split) == (None, None)
+
+
+def lexsorted(row, col):
+    found = sorted(zip(row, col, strict=True))
+    return [pair[0] for pair in found], [pair[1] for pair in found]
+
+
+@pytest.mark.parametrize("base", [1, 7, 2**20 + 1, 10**10, 2**40, 2**62])
+def test_sorting_is_right_up_to_the_largest_numbers(base):
+    """Row and column are sorted as one number where that fits into 63 bits: just so, and one too many."""
+    last = (2**63 - 1) // base
+    for largest in (last - 1, last, min(last + 1, 2**63 - 1)):
+        row = [largest, 0, largest, largest - 1, 0, largest]
+        col = [base - 1, base - 1, 0, base // 2, 0, base // 3]
+        found = lexsort(torch.tensor(row), torch.tensor(col), base)
+        assert tuple(t.tolist() for t in found) == lexsorted(row, col)
+
+
+def test_repeated_pairs_keep_the_place_of_the_first():
+    row, col = torch.tensor([1, 0, 1, 1, 0]), torch.tensor([2, 1, 0, 2, 1])
+    pairs, order = pairs_from_coo(row, col, 3, 4, need_order=True)
+    assert (pairs.rows.tolist(), pairs.index.tolist()) == ([0, 1, 1], [1, 0, 2])
+    assert order.tolist() == [1, 2, 0]
+    assert same(pairs, pairs_from_coo(row, col, 3, 4)[0])
+
+
+def test_a_selection_is_one_column_per_row():
+    chosen = torch.tensor([2, 0, 2])
+    pairs = selection(chosen, 4)
+    assert same(pairs, pairs_from_coo(torch.arange(3), chosen, 3, 4)[0])
+    assert pairs.split is None
+
+
+def test_empty_rows_are_divided_by_one():
+    pairs = ehnn.Hypergraph.from_edges([[0, 1], [], [0, 1, 2, 3]]).incidence
+    assert pairs.inverse_lengths.tolist() == [0.5, 1.0, 0.25]
+    assert pairs.inverse_lengths.dtype == torch.float64

@@ -52,14 +52,14 @@ def found_pairs(o: Overlap) -> list[tuple[int, int, int]]:
     return list(zip(target.tolist(), size.tolist(), source.tolist(), strict=True))
 
 
-def dense(pairs: ehnn.hypergraph.Pairs) -> torch.Tensor:
+def dense(pairs: ehnn.hypergraph.SparsePattern) -> torch.Tensor:
     """``[num_rows, num_cols]`` 0/1."""
     out = torch.zeros(pairs.num_rows, pairs.num_cols, dtype=torch.int64)
     out[pairs.rows, pairs.index] = 1
     return out
 
 
-def assert_valid(pairs: ehnn.hypergraph.Pairs) -> None:
+def assert_valid(pairs: ehnn.hypergraph.SparsePattern) -> None:
     """Both sorted orders describe the same set, and the permutation links them."""
     assert pairs.ptr.shape == (pairs.num_rows + 1,)
     assert pairs.t_ptr.shape == (pairs.num_cols + 1,)

@@ -16,6 +16,7 @@ NAMED = ("nodes", "edges", "all", "graph")
 
 
 def check(h: Hypergraph, source: object, target: object) -> None:
+    h = h.replace(edge_weight=None, incidence_weight=None)  # tests/nn/test_weights.py has them
     o = overlap(h, source, target)
     sources, targets = family_sets(h, source), family_sets(h, target)
     assert (o.num_sources, o.num_targets) == (len(sources), len(targets))
@@ -31,15 +32,17 @@ def check(h: Hypergraph, source: object, target: object) -> None:
 
 
 def check_groups(o, sources, targets):
-    assert_valid(o.local)
+    assert_valid(o.source_to_group)
     want = sorted({(j, size) for j, size, _ in brute_pairs(sources, targets)})
     got = list(zip(o.group_target.tolist(), o.sizes.expand().tolist(), strict=True))
-    if o.gather is None:  # group j is target j; a target that meets nothing has an empty group
+    if o.group_to_target is None:  # group j is target j; a target that meets nothing has an empty group
         assert o.num_groups == o.num_targets
         want = want if len(want) == o.num_targets else got
     else:
-        assert_valid(o.gather)
-        assert torch.equal(o.gather.ptr.diff(), torch.bincount(o.group_target, minlength=o.num_targets))
+        assert_valid(o.group_to_target)
+        assert torch.equal(
+            o.group_to_target.ptr.diff(), torch.bincount(o.group_target, minlength=o.num_targets)
+        )
     assert got == want
 
 
@@ -49,24 +52,27 @@ def check_views(o):
     any_overlap = torch.zeros(o.num_targets, o.num_sources, dtype=torch.int64)
     any_overlap[target, source] = 1
     assert torch.equal(dense(o.merged), any_overlap)
+    assert o.sizes_and_pool.expand().tolist() == o.sizes.expand().tolist() + [0] * o.num_members
+    everything = torch.arange(o.num_members).unsqueeze(1) == o.source_batch
+    assert torch.equal(dense(o.everything), everything.to(torch.int64))
     check_slots(o)
     check_triplets(o)
 
 
 def check_slots(o):
-    slots = o.slots
+    slots = o.source_sizes
     assert_valid(slots.local)
     place = torch.arange(o.num_sources) if slots.source is None else slots.source.index
     assert slots.local.num_cols == place.shape[0]
-    assert torch.equal(place[slots.local.index], o.local.index)
-    assert torch.equal(slots.sizes.expand()[slots.local.index], o.sizes.expand()[o.local.rows])
+    assert torch.equal(place[slots.local.index], o.source_to_group.index)
+    assert torch.equal(slots.sizes.expand()[slots.local.index], o.sizes.expand()[o.source_to_group.rows])
     if slots.source is not None:
         assert_valid(slots.source)
         assert slots.source.lengths.eq(1).all()
 
 
 def check_triplets(o):
-    t = o.triplets
+    t = o.weight_groups
     for pairs in (t.local, t.gather, t.pool):
         assert_valid(pairs)
     assert t.gather.t_lengths.eq(1).all()
@@ -91,15 +97,15 @@ def check_batch(h, o, sources, targets):
     for batch, sets in ((o.source_batch, sources), (o.target_batch, targets)):
         for member, nodes in zip(batch.tolist(), sets, strict=True):
             assert all(h.node_batch[v] == member for v in nodes)
-    if o.pool is None:
+    if o.source_to_graph is None:
         assert h.num_members == 1
-        assert o.spread is None
+        assert o.graph_to_target is None
     else:
-        assert_valid(o.pool)
+        assert_valid(o.source_to_graph)
         want = torch.arange(h.num_members).unsqueeze(1) == o.source_batch
-        assert torch.equal(dense(o.pool), want.to(torch.int64))
-        assert_valid(o.spread)
-        assert torch.equal(o.spread.index, o.target_batch)
+        assert torch.equal(dense(o.source_to_graph), want.to(torch.int64))
+        assert_valid(o.graph_to_target)
+        assert torch.equal(o.graph_to_target.index, o.target_batch)
 
 
 @pytest.mark.parametrize("name", HYPERGRAPHS)
@@ -131,9 +137,18 @@ def test_candidates_of_a_batch():
 
 def test_one_group_per_target_has_no_gather():
     h = Hypergraph.from_edges([[0, 1], [1, 2]])
-    assert overlap(h, "nodes", "edges").gather is None
-    assert overlap(h, "nodes", "nodes").gather is None
-    assert overlap(Hypergraph.from_edges([[0, 1], []]), "nodes", "edges").gather is not None
+    assert overlap(h, "nodes", "edges").group_to_target is None
+    assert overlap(h, "nodes", "nodes").group_to_target is None
+    assert overlap(Hypergraph.from_edges([[0, 1], []]), "nodes", "edges").group_to_target is not None
+
+
+@pytest.mark.parametrize("targets", [[[], [0, 1, 2]], [[0, 1, 2], []], [[3], [0, 1, 2], [0]]])
+def test_as_many_groups_as_targets_but_not_one_each(targets):
+    h = Hypergraph.from_edges([[0], [0, 1]], num_nodes=4)
+    o = overlap(h, "edges", targets)
+    assert o.num_groups == o.num_targets
+    assert o.group_to_target is not None
+    check(h, "edges", targets)
 
 
 @settings(max_examples=25, deadline=None)

@@ -15,10 +15,12 @@ H = Hypergraph.from_edges([[0, 1, 2], [1, 2, 3]], num_nodes=4)
 
 
 @pytest.mark.parametrize("role", ["source", "target"])
-def test_family_over_other_nodes(role):
-    other = Hypergraph.from_edges([[0, 1]], num_nodes=5)
+@pytest.mark.parametrize("nodes", [3, 5])
+def test_family_over_other_nodes(role, nodes):
+    other = Hypergraph.from_edges([[0, 1]], num_nodes=nodes)
     pair = (other, "edges") if role == "source" else ("edges", other)
-    with pytest.raises(ValueError, match=rf"{role} family must be over the same 4 nodes, got one over 5"):
+    told = rf"{role} family must be over the same 4 nodes, got one over {nodes}"
+    with pytest.raises(ValueError, match=told):
         overlap(H, *pair)
 
 
@@ -93,26 +95,37 @@ def test_named_families_are_kept():
     assert h.permute_nodes([1, 0, 2, 3]).overlap("nodes", "edges") is not h.overlap("nodes", "edges")
 
 
+@pytest.mark.parametrize("target", ["nodes", "edges", [[0], [1, 2], [3]]])
+@pytest.mark.parametrize("source", ["nodes", "edges"])
+def test_the_method_has_the_ends_of_the_function(source, target):
+    kept, made = H.overlap(source, target), overlap(H, source, target)
+    assert (kept.num_sources, kept.num_targets) == (made.num_sources, made.num_targets)
+    assert found_pairs(kept) == found_pairs(made)
+
+
 def test_views_are_kept_and_prepared():
     o = overlap(H, "edges", "all")
     assert o.prepare() is o
-    views = ("merged", "slots", "triplets", "distinct_source_orders", "distinct_target_orders")
+    views = ("merged", "source_sizes", "weight_groups", "distinct_source_orders", "distinct_target_orders")
     assert all(view in vars(o) for view in views)
-    assert o.slots is o.slots
+    assert o.source_sizes is o.source_sizes
 
 
 @pytest.mark.parametrize("name", ["odd", "batch", "nothing"])
 def test_to_device_keeps_everything(name):
     o = overlap(odd_hypergraphs()[name], "edges", "all")
     there = o.to("meta")
-    assert there.local.ptr.device.type == "meta"
+    assert there.source_to_group.ptr.device.type == "meta"
     assert there.source_orders.index.device.type == there.target_batch.device.type == "meta"
     assert (there.num_groups, there.num_pairs, there.num_members) == (
         o.num_groups,
         o.num_pairs,
         o.num_members,
     )
-    assert (there.gather is None, there.pool is None) == (o.gather is None, o.pool is None)
+    assert (there.group_to_target is None, there.source_to_graph is None) == (
+        o.group_to_target is None,
+        o.source_to_graph is None,
+    )
     again = o.to("cpu")
     assert found_pairs(again) == found_pairs(o)
     assert torch.equal(again.source_batch, o.source_batch)

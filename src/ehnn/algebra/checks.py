@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.validate import as_count
+from ehnn._utils.validation import as_count
 
 MAX_ENTRIES = 2**25
 """Bound on the entries of one dense tensor (256 MiB in float64)."""

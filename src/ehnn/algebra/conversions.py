@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ehnn._utils.validation import as_rows
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import as_rows
 
 from .checks import check_dense, nearly_equal, powers, read_tensor
 from .patterns import multi_indices, num_distinct
@@ -124,7 +124,7 @@ def from_tensor_sequence(tensors: Tensors, nodes: bool = False, num_nodes: int |
 
 
 def read_hyperedges(tensors: Tensors, h: Hypergraph) -> Tensor:
-    """``[num_edges, d]`` the entry A^(|e|)_e of a tensor sequence for each hyperedge e of ``h``, in order.
+    """``[num_edges, d]`` the entry A^(|e|)_e of ``tensors`` for each hyperedge e of ``h``, in order.
 
     The hyperedges need not have been in the input: they may be any candidates over the same nodes.
     """

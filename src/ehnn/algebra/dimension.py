@@ -6,18 +6,20 @@ to ask of a transposition and a cycle. The dimension is that of the null space o
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import combinations, combinations_with_replacement, product
 from math import comb
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.validate import as_count
+from ehnn._utils.validation import as_count
 
 MAX_UNKNOWNS = 4096
 """Bound on the entries of W; the constraints are a matrix of its square."""
 
-Labels = list[tuple[int, ...]]
+Move = Callable[[Any, list[int]], Any]
 
 
 def equivariant_dimension(k: int, l: int, n: int) -> int:
@@ -29,17 +31,17 @@ def equivariant_dimension(k: int, l: int, n: int) -> int:
     2
     """
     _check(k, l, n)
-    _check_unknowns(n**k, n**l)
+    check_unknowns(n**k, n**l)
     source, target = (list(product(range(n), repeat=order)) for order in (k, l))
-    return _fixed_dimension(source, target, n, unordered=False)
+    return fixed_dimension(source, target, n, _ordered)
 
 
 def symmetric_dimension(k: int, l: int, n: int) -> int:
     """The same between symmetric tensors; ``len(symmetric_classes(k, l))`` for n ≥ k + l."""
     _check(k, l, n)
-    _check_unknowns(_multisets(n, k), _multisets(n, l))
+    check_unknowns(_multisets(n, k), _multisets(n, l))
     source, target = (list(combinations_with_replacement(range(n), order)) for order in (k, l))
-    return _fixed_dimension(source, target, n)
+    return fixed_dimension(source, target, n, _unordered)
 
 
 def uniform_dimension(k: int, l: int, n: int) -> int:
@@ -51,9 +53,9 @@ def uniform_dimension(k: int, l: int, n: int) -> int:
     3
     """
     _check(k, l, n)
-    _check_unknowns(comb(n, k), comb(n, l))
+    check_unknowns(comb(n, k), comb(n, l))
     source, target = (list(combinations(range(n), order)) for order in (k, l))
-    return _fixed_dimension(source, target, n)
+    return fixed_dimension(source, target, n, _unordered)
 
 
 def sequence_dimension(K: int, L: int, n: int) -> int:
@@ -62,9 +64,9 @@ def sequence_dimension(K: int, L: int, n: int) -> int:
     It is Σ_{k ≤ K, l ≤ L} (1 + min(k, l)), the number of weights of Eq. 5, for n ≥ K + L.
     """
     _check(K, L, n)
-    _check_unknowns(*(sum(comb(n, k) for k in range(1, top + 1)) for top in (K, L)))
+    check_unknowns(*(sum(comb(n, k) for k in range(1, top + 1)) for top in (K, L)))
     source, target = ([s for k in range(1, top + 1) for s in combinations(range(n), k)] for top in (K, L))
-    return _fixed_dimension(source, target, n)
+    return fixed_dimension(source, target, n, _unordered)
 
 
 def _check(k: int, l: int, n: int) -> None:
@@ -76,7 +78,8 @@ def _multisets(n: int, size: int) -> int:
     return comb(n + size - 1, size) if n + size else 1
 
 
-def _check_unknowns(source: int, target: int) -> None:
+def check_unknowns(source: int, target: int) -> None:
+    """Refuse a space of maps that is too large, before anything is allocated."""
     if source * target > MAX_UNKNOWNS:
         raise ValueError(
             f"maps of {source:,} to {target:,} entries have {source * target:,} unknowns, "
@@ -84,16 +87,17 @@ def _check_unknowns(source: int, target: int) -> None:
         )
 
 
-def _fixed_dimension(source: Labels, target: Labels, n: int, unordered: bool = True) -> int:
-    """Dimension of the maps from functions on ``source`` to functions on ``target`` that S_n leaves fixed."""
+def fixed_dimension(source: Sequence[Any], target: Sequence[Any], n: int, move: Move) -> int:
+    """Dimension of the maps from functions on ``source`` to functions on ``target`` that S_n leaves fixed.
+
+    ``move(label, perm)`` is the label that a permutation of the nodes takes ``label`` to.
+    """
     unknowns = len(source) * len(target)
     if unknowns == 0:
         return 0
     gram = torch.zeros(unknowns, unknowns, dtype=torch.float64)
     for perm in _generators(n):
-        action = torch.kron(
-            _representation(target, perm, unordered), _representation(source, perm, unordered)
-        )
+        action = torch.kron(_representation(target, perm, move), _representation(source, perm, move))
         gram += 2 * torch.eye(unknowns, dtype=torch.float64) - action - action.T  # (P − 1)ᵀ(P − 1)
     # The smallest nonzero eigenvalue shrinks like a power of 1/n only: far above rounding for these n.
     return int((torch.linalg.eigvalsh(gram) < 1e-8).sum())
@@ -106,11 +110,18 @@ def _generators(n: int) -> list[list[int]]:
     return [[1, 0, *range(2, n)], [*range(1, n), 0]]
 
 
-def _representation(labels: Labels, perm: list[int], unordered: bool) -> Tensor:
-    """``[N, N]`` permutation matrix of π on functions on ``labels`` (tuples, or sets written sorted)."""
+def _ordered(label: tuple[int, ...], perm: list[int]) -> tuple[int, ...]:
+    return tuple(perm[v] for v in label)
+
+
+def _unordered(label: tuple[int, ...], perm: list[int]) -> tuple[int, ...]:
+    return tuple(sorted(perm[v] for v in label))
+
+
+def _representation(labels: Sequence[Any], perm: list[int], move: Move) -> Tensor:
+    """``[N, N]`` permutation matrix of π on functions on ``labels``."""
     number = {label: i for i, label in enumerate(labels)}
-    moved = [tuple(perm[v] for v in label) for label in labels]
-    rows = [number[tuple(sorted(m)) if unordered else m] for m in moved]
+    rows = [number[move(label, perm)] for label in labels]
     matrix = torch.zeros(len(labels), len(labels), dtype=torch.float64)
     matrix[torch.tensor(rows), torch.arange(len(labels))] = 1.0
     return matrix

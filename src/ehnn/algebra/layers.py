@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.hypergraph import as_permutation
+from ehnn._utils.validation import as_permutation
 
 from .checks import check_dense, check_parameter, read_layer, read_tensor
 from .patterns import bell, pattern_table

@@ -7,7 +7,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.validate import as_count
+from ehnn._utils.validation import as_count
 
 from .checks import check_dense, powers
 
@@ -43,7 +43,7 @@ def set_partitions(size: int) -> tuple[tuple[int, ...], ...]:
     """All set partitions of ``size`` positions, in lexicographic order; there are ``bell(size)``.
 
     A partition is written as the block of each position, blocks numbered in order of first
-    appearance. The number of a partition in this list is its number everywhere in this room.
+    appearance. The number of a partition in this list is its number everywhere in this package.
 
     >>> set_partitions(3)
     ((0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (0, 1, 2))

@@ -1,11 +1,11 @@
-"""The steps of the paper's proofs on parameters: from the unreduced layers to the reduced ones and back."""
+"""Maps between the parameters of the unreduced and the reduced layers: the steps of the paper's proofs."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.validate import as_count
+from ehnn._utils.validation import as_count
 
 from .checks import check_parameter
 from .patterns import stirling2

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.validate import as_count
+from ehnn._utils.validation import as_count
 
 from .checks import check_parameter, read_tensor
 from .uniform import uniform_layer
@@ -62,6 +62,7 @@ def _output(by_order: dict[int, Tensor], weights: Weights, biases: Biases, l: in
 
 def look_up(parameters: Any, key: tuple[int, ...], name: str, like: Tensor) -> Tensor:
     """The weight ``[d, d']`` at (k, l, 𝓘) or bias ``[d']`` at (l,) of a mapping or function, checked."""
+    value: Tensor
     if callable(parameters):
         value = parameters(*key)
     else:

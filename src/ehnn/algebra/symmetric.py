@@ -8,7 +8,7 @@ from functools import cache
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.validate import as_count
+from ehnn._utils.validation import as_count
 
 from .checks import check_parameter
 from .patterns import set_partitions

@@ -23,7 +23,7 @@ def _membership(n: int, order: int, device: torch.device | None) -> Tensor:
 
 
 def distinct_mask(n: int, order: int, device: torch.device | None = None) -> Tensor:
-    """``[n^order]`` bool 1[|j| = order]: the multi-indices without repeated nodes."""
+    """``[n^order]`` bool 1[|j| = order] on ``device``: the multi-indices without repeated nodes."""
     return num_distinct(multi_indices(n, order, device)) == order
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ehnn._utils.validation import as_count, as_rows
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import as_count, as_rows
 
 
 class UniformHypergraph(NamedTuple):

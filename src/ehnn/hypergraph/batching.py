@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .build import rebuild
+from .build import PER_INCIDENCE, rebuild
 from .hypergraph import Hypergraph
-from .pairs import Pairs, pairs_from_sorted, pointer
+from .pairs import SparsePattern, pairs_from_sorted, pointer
 
-_ATTRIBUTES = ("x", "edge_x", "y", "edge_weight", "incidence_weight")
+_ATTRIBUTES = ("x", "edge_x", "y", "edge_weight", *PER_INCIDENCE)
 
 
 def batch(hypergraphs: Iterable[Hypergraph]) -> Hypergraph:
@@ -50,6 +50,7 @@ def batch(hypergraphs: Iterable[Hypergraph]) -> Hypergraph:
         node_batch=_shifted([h.node_batch for h in members], counts),
         edge_batch=_shifted([h.edge_batch for h in members], counts),
         num_members=sum(counts),
+        num_roles=max(h.num_roles for h in members),
         **attributes,
     )
 
@@ -73,12 +74,12 @@ def _shifted(tensors: list[Tensor], counts: list[int]) -> Tensor:
     return torch.cat([t + start for t, start in zip(tensors, starts, strict=True)])
 
 
-def _union(parts: list[Pairs]) -> Pairs:
+def _union(parts: list[SparsePattern]) -> SparsePattern:
     """The block-diagonal union of patterns."""
     rows, cols = [p.num_rows for p in parts], [p.num_cols for p in parts]
     sizes = [len(p) for p in parts]
     zero = parts[0].ptr.new_zeros(1)
-    return Pairs(
+    return SparsePattern.unchecked(
         sum(rows),
         sum(cols),
         torch.cat([zero, _shifted([p.ptr[1:] for p in parts], sizes)]),
@@ -118,4 +119,4 @@ def _by_member(member: Tensor, num_members: int) -> tuple[Tensor, list[int], Ten
 def _single(h: Hypergraph) -> Hypergraph:
     """``h`` as a hypergraph of its own."""
     keep = {k: getattr(h, k) for k in (*_ATTRIBUTES, "node_names", "edge_names")}
-    return Hypergraph(h.incidence, **keep)
+    return Hypergraph(h.incidence, num_roles=h.num_roles, **keep)

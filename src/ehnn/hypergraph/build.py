@@ -11,17 +11,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ehnn._utils.cached import plain_tensors
+from ehnn._utils.validation import as_count, as_index, as_rows, numpy_to_torch, repeated, short
+
 from .hypergraph import Hypergraph
-from .kept import plain_tensors
-from .pairs import Pairs, pairs_from_coo, repeat
-from .validate import as_count, as_index, as_rows, numpy_to_torch, repeated, short
+from .pairs import SparsePattern, pairs_from_coo, repeat
+from .roles import MAX_ROLES, check_one_role, nested_roles
 
 MAX_INFERRED = 100_000_000
 """Counts above this are not inferred from the largest number of a short list: more likely a wrong number."""
 
 
+PER_INCIDENCE = ("incidence_weight", "incidence_x", "roles")
+"""Attributes of a Hypergraph with a row for each incidence."""
+
+
 def from_edges(
-    edges: Iterable[Iterable[int]], num_nodes: int | None, attributes: dict[str, Any]
+    edges: Iterable[Iterable[int]],
+    num_nodes: int | None,
+    roles: Iterable[Iterable[int]] | None,
+    attributes: dict[str, Any],
 ) -> Hypergraph:
     """`Hypergraph.from_edges`."""
     try:
@@ -36,14 +45,15 @@ def from_edges(
             f"node numbers in edges must be integers, got {short(flat)}; for names: ehnn.io.from_named_edges"
         )
     node = as_index(flat, "node numbers in edges", num_nodes)
-    return assemble(node, repeat(lengths, node.shape[0]), num_nodes, len(lists), None, attributes)
+    of_pairs = {"roles": None if roles is None else nested_roles(roles, lists)}
+    return assemble(node, repeat(lengths, node.shape[0]), num_nodes, len(lists), of_pairs, attributes)
 
 
 def from_incidence(
     incidence: Any,
     num_nodes: int | None,
     num_edges: int | None,
-    incidence_weight: Any,
+    of_pairs: dict[str, Any],
     attributes: dict[str, Any],
 ) -> Hypergraph:
     """`Hypergraph.from_incidence`."""
@@ -56,8 +66,9 @@ def from_incidence(
             )
     num_nodes = num_nodes if shape[0] is None else shape[0]
     num_edges = num_edges if shape[1] is None else shape[1]
-    weight = incidence_weight if incidence_weight is not None else values
-    return assemble(node, edge, num_nodes, num_edges, weight, attributes)
+    if of_pairs.get("incidence_weight") is None:
+        of_pairs |= {"incidence_weight": values}
+    return assemble(node, edge, num_nodes, num_edges, of_pairs, attributes)
 
 
 def assemble(
@@ -65,10 +76,13 @@ def assemble(
     edge: Tensor,
     num_nodes: int | None,
     num_edges: int | None,
-    incidence_weight: Any,
+    of_pairs: dict[str, Any],
     attributes: dict[str, Any],
 ) -> Hypergraph:
-    """A Hypergraph from ``node``, ``edge`` (``[nnz]`` each) and attributes; counts not given are inferred."""
+    """A Hypergraph from ``node``, ``edge`` (``[nnz]`` each) and attributes; counts not given are inferred.
+
+    ``of_pairs`` has a row for each of the incidences, in the order given here.
+    """
     if node.shape[0] != edge.shape[0]:
         raise ValueError(f"{node.shape[0]} node numbers and {edge.shape[0]} hyperedge numbers do not pair up")
     num_nodes, nodes_by = _count(num_nodes, "num_nodes", attributes, ("x", "y", "node_names"))
@@ -77,12 +91,19 @@ def assemble(
     edge = as_index(edge, f"hyperedge numbers{edges_by}", num_edges)
     num_nodes = _largest(node, "node") if num_nodes is None else num_nodes
     num_edges = _largest(edge, "hyperedge") if num_edges is None else num_edges
-    weight = as_rows(incidence_weight, "incidence_weight", node.shape[0], "incidence", (1,))
+    dims = {"incidence_x": (2,)}
+    rows = {
+        k: as_rows(v, k, node.shape[0], "incidence", dims.get(k, (1,)))
+        for k, v in of_pairs.items()
+        if v is not None
+    }
     with plain_tensors():  # a hypergraph outlives the inference_mode that it was built in
-        pairs, order = pairs_from_coo(edge, node, num_edges, num_nodes, need_order=weight is not None)
-    if weight is not None:
-        weight = weight.to(node.device)[order]
-    return Hypergraph(pairs, incidence_weight=weight, **attributes)
+        pairs, order = pairs_from_coo(edge, node, num_edges, num_nodes, need_order=bool(rows))
+    if rows.get("roles") is not None:
+        roles = rows["roles"] = as_index(rows["roles"], "roles", MAX_ROLES).to(node.device)
+        check_one_role(node, edge, roles, pairs)
+    sorted_rows: dict[str, Any] = {k: v.to(node.device)[order] for k, v in rows.items() if v is not None}
+    return Hypergraph(pairs, **sorted_rows, **attributes)
 
 
 def _count(
@@ -182,7 +203,7 @@ def permute(h: Hypergraph, nodes: Tensor | None, edges: Tensor | None) -> Hyperg
     old_node, old_edge = h.index
     node = old_node if nodes is None else nodes.to(h.device)[old_node]
     edge = old_edge if edges is None else edges.to(h.device)[old_edge]
-    pairs, order = pairs_from_coo(edge, node, h.num_edges, h.num_nodes, h.incidence_weight is not None)
+    pairs, order = pairs_from_coo(edge, node, h.num_edges, h.num_nodes, has_incidence_rows(h))
     return rebuild(h, pairs, order, _inverse(nodes, h), _inverse(edges, h))
 
 
@@ -201,9 +222,13 @@ def subhypergraph(h: Hypergraph, nodes: Any, whole_edges: bool) -> Hypergraph:
     edge_number[edges] = torch.arange(edges.shape[0], device=h.device)
     places = (inside & (edge_number[edge] >= 0)).nonzero().squeeze(1)
     row, col = edge_number[edge[places]], new_number[node[places]]
-    weighted = h.incidence_weight is not None
-    pairs, order = pairs_from_coo(row, col, edges.shape[0], nodes.shape[0], weighted)
+    pairs, order = pairs_from_coo(row, col, edges.shape[0], nodes.shape[0], has_incidence_rows(h))
     return rebuild(h, pairs, None if order is None else places[order], nodes, edges)
+
+
+def has_incidence_rows(h: Hypergraph) -> bool:
+    """Whether ``h`` has attributes of incidences, whose rows move when incidences are sorted again."""
+    return any(getattr(h, name) is not None for name in PER_INCIDENCE)
 
 
 def _inverse(perm: Tensor | None, h: Hypergraph) -> Tensor | None:
@@ -211,7 +236,7 @@ def _inverse(perm: Tensor | None, h: Hypergraph) -> Tensor | None:
 
 
 def rebuild(
-    h: Hypergraph, pairs: Pairs, places: Tensor | None, nodes: Tensor | None, edges: Tensor | None
+    h: Hypergraph, pairs: SparsePattern, places: Tensor | None, nodes: Tensor | None, edges: Tensor | None
 ) -> Hypergraph:
     """``h`` on new pairs: rows ``nodes`` / ``edges`` / ``places`` of its attributes (None: all, in order)."""
 
@@ -222,5 +247,5 @@ def rebuild(
 
     changes = {k: take(getattr(h, k), nodes) for k in ("x", "y", "node_names", "node_batch")}
     changes |= {k: take(getattr(h, k), edges) for k in ("edge_x", "edge_weight", "edge_names", "edge_batch")}
-    weight = take(h.incidence_weight, places)
-    return dataclasses.replace(h, incidence=pairs, incidence_weight=weight, _overlaps={}, **changes)
+    changes |= {k: take(getattr(h, k), places) for k in PER_INCIDENCE}
+    return dataclasses.replace(h, incidence=pairs, _overlaps={}, **changes)

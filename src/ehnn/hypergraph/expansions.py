@@ -11,6 +11,7 @@ from torch import Tensor
 from .hypergraph import Hypergraph
 from .pairs import pairs_from_coo
 from .products import MAX_PAIRS, common_columns
+from .roles import refuse_roles
 
 
 class Graph(NamedTuple):
@@ -30,6 +31,8 @@ class Graph(NamedTuple):
 def clique_expansion(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Graph:
     """Nodes linked when they share hyperedges; the weight is the number shared.
 
+    More than ``max_pairs`` possible links are refused.
+
     >>> clique_expansion(Hypergraph.from_edges([[0, 1], [0, 1, 2]])).index.tolist()
     [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
     """
@@ -38,26 +41,56 @@ def clique_expansion(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Graph:
 
 
 def line_expansion(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Graph:
-    """Hyperedges linked when they share nodes; the weight is the size of the overlap."""
+    """Hyperedges linked when they share nodes; the weight is the size of the overlap.
+
+    More than ``max_pairs`` possible links are refused.
+
+    >>> line_expansion(Hypergraph.from_edges([[0, 1], [0, 1, 2]])).index.tolist()
+    [[0, 1], [1, 0]]
+    """
     return _without_loops(*common_columns(h.incidence, h.incidence, max_pairs), h.num_edges)
 
 
 def star_expansion(h: Hypergraph) -> Graph:
-    """Node v linked with hyperedge e, numbered ``num_nodes + e``, when v is in e."""
+    """Node v linked with hyperedge e, numbered ``num_nodes + e``, when v is in e.
+
+    >>> star_expansion(Hypergraph.from_edges([[0, 1]])).index.tolist()
+    [[0, 1, 2, 2], [2, 2, 0, 1]]
+    """
     node, edge = h.index
     edge = edge + h.num_nodes
     index = torch.stack([torch.cat([node, edge]), torch.cat([edge, node])])
     return Graph(index, torch.ones_like(index[0]), h.num_nodes + h.num_edges)
 
 
+def dual(h: Hypergraph) -> Hypergraph:
+    """The dual hypergraph: hyperedges become nodes, and each node a hyperedge of those that it is in.
+
+    Features and names change sides; ``y`` is left out. A hyperedge weight becomes a factor of the weights of
+    its incidences. Roles stay with the incidences.
+
+    >>> dual(Hypergraph.from_edges([[0, 1], [1, 2]])).edges()
+    [[0], [0, 1], [1]]
+    """
+    node, edge = h.index
+    weight = h.incidence_weight
+    if h.edge_weight is not None:
+        weight = h.edge_weight[edge] if weight is None else weight * h.edge_weight[edge]
+    return Hypergraph.from_incidence(
+        torch.stack([edge, node]), h.num_edges, h.num_nodes, x=h.edge_x, edge_x=h.x, incidence_weight=weight,
+        roles=h.roles, node_names=h.edge_names, edge_names=h.node_names,
+    )  # fmt: skip
+
+
 def with_self_loops(h: Hypergraph) -> Hypergraph:
     """``h`` and, at the end, a hyperedge {v} for every node v that has none.
 
-    Attributes of nodes stay, and the batch; those of hyperedges are left out.
+    Attributes of nodes stay, and the batch; those of hyperedges are left out. Roles are refused.
 
     >>> with_self_loops(Hypergraph.from_edges([[0, 1], [1]], num_nodes=3)).edges()
     [[0, 1], [1], [0], [2]]
     """
+    refuse_roles(h.roles, "with_self_loops")
     node, edge = h.index
     own = torch.zeros(h.num_nodes, dtype=torch.bool, device=h.device)
     own[node[h.orders[edge] == 1]] = True

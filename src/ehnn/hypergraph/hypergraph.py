@@ -1,4 +1,4 @@
-"""The noun: a hypergraph (V, E, X)."""
+"""The data type of the library: a hypergraph (V, E, X)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,32 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from .kept import kept_property, plain_tensors
-from .pairs import Pairs, arange_like
+from ehnn._utils.cached import cached_tensors, plain_tensors
+from ehnn._utils.validation import as_names, as_permutation, as_rows
+
+from .display import describe, same_content
+from .features import family_features
+from .pairs import SparsePattern
 from .products import MAX_PAIRS
-from .validate import as_index, as_names, as_rows
+from .roles import check_roles
 
 if TYPE_CHECKING:
-    from ehnn.overlap import Family, Overlap
+    from ehnn.overlap import Overlap
+    from ehnn.overlap.families import Family
 
-FAMILIES = ("nodes", "edges", "all")
 _STRUCTURE = {"incidence", "node_batch", "edge_batch", "num_members", "_overlaps"}
+_RELATIONS = {"roles", "num_roles", "edge_weight", "incidence_weight"}  # what overlaps are made of
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hypergraph:
-    """An undirected hypergraph with any number of nodes, hyperedges and features. Frozen.
+    """A hypergraph with any number of nodes, hyperedges and features, undirected or with roles. Frozen.
 
-    Build one with `from_edges` or `from_incidence`; batch several with `ehnn.batch`. A batch is a
-    Hypergraph too: the disjoint union of its members, with ``node_batch`` and ``edge_batch`` saying
+    Build one with `from_edges`, `from_directed` or `from_incidence`; batch several with `ehnn.batch`. A batch
+    is a Hypergraph too: the disjoint union of its members, with ``node_batch`` and ``edge_batch`` saying
     which member each node and hyperedge belongs to. Empty hyperedges, isolated nodes, repeated
     hyperedges, zero nodes and zero hyperedges are ordinary. A hyperedge is a *set*: an incidence
-    given twice is merged (the first of its weights is kept).
+    given twice is merged (the first of its weights is kept), and a node has one role in a hyperedge.
 
     >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]], num_nodes=5)
     >>> h
@@ -45,17 +50,24 @@ class Hypergraph:
         y: ``[num_nodes]`` or ``[num_nodes, c]`` node labels, or None.
         edge_weight: ``[num_edges]``, or None.
         incidence_weight: ``[num_incidences]`` in the order of ``index``, or None.
+        incidence_x: ``[num_incidences, d_i]`` features of the incidences in the order of ``index``, or None.
+        roles: ``[num_incidences]`` int64 in the order of ``index``: the role of the node in the hyperedge,
+            from 0; None if hyperedges are plain sets. At most `MAX_ROLES` different ones.
+        num_roles: the number of roles, of which not all need to occur; 1 without roles.
         node_names, edge_names: one name per node / hyperedge, where the source had them.
         node_batch, edge_batch: ``[num_nodes]``, ``[num_edges]`` member of each.
         num_members: number of hypergraphs in the batch; 1 for a single one.
     """
 
-    incidence: Pairs
+    incidence: SparsePattern
     x: Tensor | None = None
     edge_x: Tensor | None = None
     y: Tensor | None = None
     edge_weight: Tensor | None = None
     incidence_weight: Tensor | None = None
+    incidence_x: Tensor | None = None
+    roles: Tensor | None = None
+    num_roles: int = None  # type: ignore[assignment]  # one more than the largest role where not given
     node_names: tuple[Hashable, ...] | None = None
     edge_names: tuple[Hashable, ...] | None = None
     node_batch: Tensor = None  # type: ignore[assignment]  # zeros where not given
@@ -71,6 +83,8 @@ class Hypergraph:
             "y": as_rows(self.y, "y", n, "node", (1, 2)),
             "edge_weight": as_rows(self.edge_weight, "edge_weight", m, "hyperedge", (1,)),
             "incidence_weight": as_rows(self.incidence_weight, "incidence_weight", nnz, "incidence", (1,)),
+            "incidence_x": as_rows(self.incidence_x, "incidence_x", nnz, "incidence", (2,)),
+            **check_roles(self.roles, self.num_roles, nnz),
             "node_names": as_names(self.node_names, "node_names", n),
             "edge_names": as_names(self.edge_names, "edge_names", m),
             "node_batch": self._batch_vector(self.node_batch, n),
@@ -102,6 +116,7 @@ class Hypergraph:
         y: Any = None,
         *,
         edge_weight: Any = None,
+        roles: Iterable[Iterable[int]] | None = None,
         node_names: Sequence[Hashable] | None = None,
         edge_names: Sequence[Hashable] | None = None,
     ) -> Hypergraph:
@@ -109,11 +124,38 @@ class Hypergraph:
 
         ``num_nodes`` is taken from the rows of ``x``, ``y`` or ``node_names`` if not given, and only
         then from the largest number seen. Nodes with names instead of numbers: `ehnn.io.from_named_edges`.
+        ``roles`` has the nesting of ``edges``: the role of each node in its hyperedge, from 0.
         """
         from .build import from_edges
 
         attributes = {"x": x, "edge_x": edge_x, "y": y, "edge_weight": edge_weight}
-        return from_edges(edges, num_nodes, attributes | {"node_names": node_names, "edge_names": edge_names})
+        attributes |= {"node_names": node_names, "edge_names": edge_names}
+        return from_edges(edges, num_nodes, roles, attributes)
+
+    @classmethod
+    def from_directed(
+        cls,
+        edges: Iterable[tuple[Iterable[int], Iterable[int]]],
+        num_nodes: int | None = None,
+        x: Any = None,
+        edge_x: Any = None,
+        y: Any = None,
+        **attributes: Any,
+    ) -> Hypergraph:
+        """A hypergraph from directed hyperedges (tail, head), two collections of node numbers each.
+
+        Nodes of a tail have role 0, nodes of a head role 1. A node in both has role 2, so that it still has
+        one role. Either side may be empty. The other arguments are those of `from_edges`.
+
+        >>> h = Hypergraph.from_directed([([0, 1], [2]), ([2], [3])])
+        >>> h.index.tolist(), h.roles.tolist()
+        ([[0, 1, 2, 2, 3], [0, 0, 0, 1, 1]], [0, 0, 1, 0, 1])
+        """
+        from .roles import sides
+
+        nodes, roles, count = sides(edges)
+        h = cls.from_edges(nodes, num_nodes, x, edge_x, y, roles=roles, **attributes)
+        return h.replace(num_roles=count)
 
     @classmethod
     def from_incidence(
@@ -127,6 +169,7 @@ class Hypergraph:
         *,
         edge_weight: Any = None,
         incidence_weight: Any = None,
+        roles: Any = None,
         node_names: Sequence[Hashable] | None = None,
         edge_names: Sequence[Hashable] | None = None,
     ) -> Hypergraph:
@@ -135,13 +178,15 @@ class Hypergraph:
         ``incidence`` is one of: a 2 × nnz array of *integers*, (node, hyperedge) in each column; a dense
         ``[num_nodes, num_edges]`` matrix (numpy or torch); a scipy sparse matrix; a torch sparse COO or
         CSR tensor. Entries of a matrix other than 1 become incidence weights. An integer array with two
-        rows is always read as an index; give a two-node dense matrix as bool or float.
+        rows is always read as an index; give a two-node dense matrix as bool or float. ``incidence_weight``
+        and ``roles`` have one entry per incidence, in the order in which the incidences are given.
         """
         from .build import from_incidence
 
         attributes = {"x": x, "edge_x": edge_x, "y": y, "edge_weight": edge_weight}
         attributes |= {"node_names": node_names, "edge_names": edge_names}
-        return from_incidence(incidence, num_nodes, num_edges, incidence_weight, attributes)
+        of_pairs = {"incidence_weight": incidence_weight, "roles": roles}
+        return from_incidence(incidence, num_nodes, num_edges, of_pairs, attributes)
 
     # ------------------------------------------------------------------ shape
 
@@ -165,17 +210,17 @@ class Hypergraph:
         """Of the structure; features are on the same."""
         return self.incidence.ptr.device
 
-    @kept_property
+    @cached_tensors
     def _derived(self) -> dict[Any, Any]:
         """What others have computed from this hypergraph, features included, and want to find again."""
         return {}
 
-    @kept_property
+    @cached_tensors
     def orders(self) -> Tensor:
         """``[num_edges]`` number of nodes of each hyperedge."""
         return self.incidence.lengths
 
-    @kept_property
+    @cached_tensors
     def degrees(self) -> Tensor:
         """``[num_nodes]`` number of hyperedges of each node."""
         return self.incidence.t_lengths
@@ -195,21 +240,9 @@ class Hypergraph:
 
         ``"nodes"``: ``x``. ``"edges"``: ``edge_x``. ``"all"``: ``[num_nodes + num_edges, d_v + d_e]`` with
         the node features in the first d_v channels and the hyperedge features in the last d_e.
+        ``"incidences"``: ``incidence_x``.
         """
-        if family not in FAMILIES:
-            raise ValueError(f"family must be one of {FAMILIES}, got {family!r}")
-        if family == "all" and self.x is not None and self.edge_x is not None:
-            pad = torch.nn.functional.pad
-            return torch.cat([pad(self.x, (0, self.edge_x.shape[1])), pad(self.edge_x, (self.x.shape[1], 0))])
-        if family == "all" and self.x is not None:
-            return torch.cat([self.x, self.x.new_zeros(self.num_edges, self.x.shape[1])])
-        if family == "all" and self.edge_x is not None:
-            return torch.cat([self.edge_x.new_zeros(self.num_nodes, self.edge_x.shape[1]), self.edge_x])
-        found = {"nodes": self.x, "edges": self.edge_x}.get(family)
-        if found is None:
-            missing = {"nodes": "x", "edges": "edge_x", "all": "x and edge_x"}[family]
-            raise ValueError(f"this hypergraph has no features of {family!r}: {missing} is None")
-        return found
+        return family_features(self, family)
 
     # ------------------------------------------------------------------ relations
 
@@ -218,10 +251,10 @@ class Hypergraph:
     ) -> Overlap:
         """Which source hyperedges meet which target hyperedges, and in how many nodes.
 
-        A family is ``"nodes"``, ``"edges"``, ``"all"`` (nodes, then hyperedges), ``"graph"`` (as target:
-        one empty hyperedge per batch member, which makes a layer invariant), a list of candidate
-        hyperedges over the same nodes, or another Hypergraph over the same nodes. Named families are
-        computed once and kept. More than ``max_pairs`` possible pairs are refused.
+        A family is ``"nodes"``, ``"edges"``, ``"all"`` (nodes, then hyperedges), ``"incidences"`` (hyperedges
+        with one node marked), ``"graph"`` (as target: one empty hyperedge per batch member, which makes a
+        layer invariant), a list of candidate hyperedges, or another Hypergraph over the same nodes. Named
+        families are computed once and kept. More than ``max_pairs`` possible pairs are refused.
         """
         from ehnn.overlap import overlap
 
@@ -235,14 +268,23 @@ class Hypergraph:
     # ------------------------------------------------------------------ new hypergraphs from old
 
     def replace(self, **changes: Any) -> Hypergraph:
-        """A copy with some attributes changed; the structure and its overlaps are shared."""
+        """A copy with some attributes changed; the structure is shared, and the overlaps unless roles change.
+
+        Roles and weights of incidences are in the order of ``index``.
+        """
         known = {f.name for f in dataclasses.fields(self)} - _STRUCTURE
         unknown = set(changes) - known
         if unknown:
             raise ValueError(f"replace got {sorted(unknown)}; it can change {sorted(known)}")
+        if "roles" in changes:
+            changes.setdefault("num_roles", None)
+        if any(changes[name] is not getattr(self, name) for name in _RELATIONS & set(changes)):
+            changes["_overlaps"] = {}
         return dataclasses.replace(self, **changes)
 
-    def _map(self, fn: Callable[[Tensor], Tensor], incidence: Pairs, overlaps: dict) -> Hypergraph:
+    def _map(
+        self, fn: Callable[[Tensor], Tensor], incidence: SparsePattern, overlaps: dict[Any, Overlap]
+    ) -> Hypergraph:
         tensors = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         tensors = {k: fn(v) for k, v in tensors.items() if isinstance(v, Tensor)}
         return dataclasses.replace(self, incidence=incidence, _overlaps=overlaps, **tensors)
@@ -299,45 +341,10 @@ class Hypergraph:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Hypergraph):
             return NotImplemented
-        if (self.num_nodes, self.num_edges) != (other.num_nodes, other.num_edges):
-            return False
-        mine, theirs = self._content(), other._content()
-        return all(_same(mine[k], theirs[k]) for k in mine)
-
-    def _content(self) -> dict[str, Any]:
-        content = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        del content["_overlaps"], content["incidence"]
-        return content | {"ptr": self.incidence.ptr, "index": self.incidence.index}
+        return same_content(self, other)
 
     def __hash__(self) -> int:
         return hash((self.num_nodes, self.num_edges, self.num_incidences))
 
     def __repr__(self) -> str:
-        counts = {"node": self.num_nodes, "hyperedge": self.num_edges, "incidence": self.num_incidences}
-        parts = [f"{count} {name}" + "s" * (count != 1) for name, count in counts.items()]
-        if self.num_edges:
-            low, high = (int(v) for v in torch.aminmax(self.orders))
-            parts.append(f"order {low}" if low == high else f"orders {low} to {high}")
-        if self.num_members != 1:
-            parts.append(f"batch of {self.num_members}")
-        for name in ("x", "edge_x", "y", "edge_weight", "incidence_weight"):
-            value = getattr(self, name)
-            if value is not None:
-                parts.append(f"{name} {list(value.shape)} {str(value.dtype).removeprefix('torch.')}")
-        if self.device.type != "cpu":
-            parts.append(str(self.device))
-        return f"Hypergraph({', '.join(parts)})"
-
-
-def as_permutation(perm: Any, size: int) -> Tensor:
-    """``perm`` as an int64 tensor that is a permutation of ``range(size)``."""
-    perm = as_index(perm, "perm", size)
-    if perm.shape[0] != size or not torch.equal(perm.sort().values, arange_like(perm)):
-        raise ValueError(f"perm must be a permutation of {size} numbers, got {perm.tolist()[:10]}")
-    return perm
-
-
-def _same(a: Any, b: Any) -> bool:
-    if isinstance(a, Tensor) and isinstance(b, Tensor):
-        return a.dtype == b.dtype and a.device == b.device and torch.equal(a, b)
-    return type(a) is type(b) and a == b
+        return describe(self)

@@ -11,14 +11,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .kept import kept_property
+from ehnn._utils.cached import cached_tensors, keep
+from ehnn._utils.validation import as_count, as_index
 
 LONG = 256
 """Pairs in a chunk of a long row."""
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class SparsePattern:
     """A set of (row, column) pairs in compressed row order and in compressed column order.
 
     It is the pattern of a sparse 0/1 matrix ``A [num_rows, num_cols]`` together with that of its
@@ -42,6 +43,26 @@ class Pairs:
     t_index: Tensor
     t_perm: Tensor
 
+    def __post_init__(self) -> None:
+        """Refuse tensors by which a kernel would read memory that is not theirs."""
+        if not torch.compiler.is_compiling():
+            _check_pattern(self)
+
+    @classmethod
+    def unchecked(
+        cls, num_rows: int, num_cols: int, ptr: Tensor, index: Tensor, t_ptr: Tensor, t_index: Tensor,
+        t_perm: Tensor,
+    ) -> SparsePattern:  # fmt: skip
+        """A pattern of tensors that this library has made, without the time that the checks take."""
+        if torch.compiler.is_compiling():
+            return cls(num_rows, num_cols, ptr, index, t_ptr, t_index, t_perm)
+        made = object.__new__(cls)
+        made.__dict__.update(
+            num_rows=num_rows, num_cols=num_cols, ptr=ptr, index=index, t_ptr=t_ptr, t_index=t_index,
+            t_perm=t_perm,
+        )  # fmt: skip
+        return made
+
     def __len__(self) -> int:
         return self.index.shape[0]
 
@@ -60,43 +81,60 @@ class Pairs:
         """``[pairs]`` the row of each pair, in row order."""
         return repeat(self.lengths, len(self))
 
-    @kept_property
+    @cached_tensors
     def _derived(self) -> dict[Any, Any]:
         """What others have computed from these pairs and want to find again."""
         return {}
 
-    @kept_property
+    @cached_tensors
     def inverse_lengths(self) -> Tensor:
         """``[num_rows]`` float64: 1 over the number of pairs in each row (1 for empty rows)."""
         return 1 / self.lengths.clamp(min=1).double()
 
-    @kept_property
+    @cached_tensors
     def split(self) -> tuple[Tensor, Tensor] | None:
         """Rows cut into chunks of at most `LONG` pairs: ``chunk_ptr`` of the chunks and ``row_ptr`` of the
         chunks of each row; None if no row is longer. For processors that take a row each."""
         return _split(self.ptr, len(self))
 
-    @kept_property
+    @cached_tensors
     def t_split(self) -> tuple[Tensor, Tensor] | None:
         """`split` for columns."""
         return _split(self.t_ptr, len(self))
 
-    def transpose(self) -> Pairs:
+    def transpose(self) -> SparsePattern:
         """The same pairs with rows and columns exchanged; no sorting."""
         inverse = torch.empty_like(self.t_perm)
         inverse[self.t_perm] = arange_like(self.t_perm)
-        return Pairs(self.num_cols, self.num_rows, self.t_ptr, self.t_index, self.ptr, self.index, inverse)
+        return SparsePattern.unchecked(
+            self.num_cols, self.num_rows, self.t_ptr, self.t_index, self.ptr, self.index, inverse
+        )
 
-    def to(self, device: torch.device | str, non_blocking: bool = False) -> Pairs:
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> SparsePattern:
         """The same on another device."""
         return self._map(lambda t: t.to(device, non_blocking=non_blocking))
 
-    def pin_memory(self) -> Pairs:
+    def pin_memory(self) -> SparsePattern:
         return self._map(lambda t: t.pin_memory())
 
-    def _map(self, fn: Callable[[Tensor], Tensor]) -> Pairs:
+    def _map(self, fn: Callable[[Tensor], Tensor]) -> SparsePattern:
         tensors: tuple[Tensor, ...] = (self.ptr, self.index, self.t_ptr, self.t_index, self.t_perm)
-        return Pairs(self.num_rows, self.num_cols, *map(fn, tensors))
+        return SparsePattern.unchecked(self.num_rows, self.num_cols, *map(fn, tensors))
+
+
+class OwnSums(SparsePattern):
+    """A pattern that brings its own sums: its rows or columns are spread over ranks, or are a sample."""
+
+    def __post_init__(self) -> None:
+        """No kernel reads these."""
+
+    def reduce_sum(self, x: Tensor) -> Tensor:
+        """``[num_cols, …] → [num_rows, …]``, as `ehnn.ops.segment_sum`."""
+        raise NotImplementedError
+
+    def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
+        """``x [num_cols, heads, c]``, ``logits [num_cols, heads]``: as `ehnn.ops.segment_softmax_sum`."""
+        raise NotImplementedError
 
 
 def arange_like(t: Tensor) -> Tensor:
@@ -128,7 +166,7 @@ def without_reading() -> Iterator[None]:
         _unread = before
 
 
-def unread(device: torch.device) -> bool:
+def shape_static(device: torch.device) -> bool:
     """Whether no size may depend on values of tensors: in compiled code, and `without_reading`."""
     if torch.compiler.is_compiling() or _unread:
         return True
@@ -138,7 +176,7 @@ def unread(device: torch.device) -> bool:
 def pointer(values: Tensor, size: int) -> Tensor:
     """``[size + 1]``: where each integer below ``size`` begins once ``values`` are sorted."""
     ptr = torch.zeros(size + 1, dtype=torch.int64, device=values.device)
-    if unread(values.device):  # the size of a `bincount` depends on values
+    if shape_static(values.device):  # the size of a `bincount` depends on values
         return ptr.index_add(0, values + 1, torch.ones_like(values)).cumsum(0)
     torch.cumsum(torch.bincount(values, minlength=size), 0, out=ptr[1:])
     return ptr
@@ -150,15 +188,59 @@ def owners(ptr: Tensor, places: int) -> Tensor:
     return (torch.searchsorted(ptr, at, right=True) - 1).clamp(max=ptr.shape[0] - 2)
 
 
-def pairs_from_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> Pairs:
+def pairs_from_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> SparsePattern:
     """Pairs from compressed rows whose columns ascend within each row."""
     t_ptr, t_index, t_perm = _transpose(ptr, index, num_cols)
-    return Pairs(ptr.shape[0] - 1, num_cols, ptr, index, t_ptr, t_index, t_perm)
+    return SparsePattern.unchecked(ptr.shape[0] - 1, num_cols, ptr, index, t_ptr, t_index, t_perm)
+
+
+def checked_pairs(ptr: Tensor, index: Tensor, num_cols: int) -> SparsePattern:
+    """`pairs_from_sorted` of tensors that were read from a file: a ValueError if they are not such rows."""
+    check_sorted(ptr, index, as_count(num_cols, "the number of columns"))
+    return pairs_from_sorted(ptr, index, num_cols)
+
+
+def check_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> None:
+    """A ValueError unless ``ptr`` and ``index`` are compressed rows with columns that ascend within each."""
+    for name, tensor in (("pointers of rows", ptr), ("columns of pairs", index)):
+        if tensor.dtype != torch.int64 or tensor.dim() != 1:
+            raise ValueError(
+                f"{name} must be int64 in one dimension, got {tensor.dtype} {tuple(tensor.shape)}"
+            )
+    as_index(index, "columns of pairs", num_cols)
+    pairs = index.shape[0]
+    if not ptr.numel() or int(ptr[0]) or int(ptr[-1]) != pairs or bool((ptr.diff() < 0).any()):
+        raise ValueError(f"pointers of rows must ascend from 0 to the {pairs} pairs")
+    begins = torch.zeros(pairs + 1, dtype=torch.bool)
+    begins[ptr] = True
+    if not bool(((index.diff() > 0) | begins[1:-1]).all()):
+        raise ValueError("columns of pairs must ascend within each row")
+
+
+def _check_pattern(p: SparsePattern) -> None:
+    """A ValueError unless the tensors have the shapes and, on a CPU, the range of a pattern."""
+    pairs = (len(p),)
+    expected = {
+        "ptr": ((p.num_rows + 1,), None), "t_ptr": ((p.num_cols + 1,), None), "index": (pairs, p.num_cols),
+        "t_index": (pairs, p.num_rows), "t_perm": (pairs, len(p)),
+    }  # fmt: skip
+    for name, (shape, size) in expected.items():
+        tensor: Tensor = getattr(p, name)
+        if tensor.dtype != torch.int64 or tensor.shape != shape:
+            raise ValueError(
+                f"{name} must be int64 of shape {list(shape)}, got {tensor.dtype} {list(tensor.shape)}"
+            )
+        if type(tensor) is not Tensor or not tensor.is_cpu or shape_static(tensor.device):
+            continue  # to read values of a GPU would wait for it
+        if size is not None:
+            as_index(tensor, name, size)
+        elif int(tensor[0]) or int(tensor[-1]) != len(p) or bool((tensor.diff() < 0).any()):
+            raise ValueError(f"{name} must ascend from 0 to the {len(p)} pairs")
 
 
 def _split(ptr: Tensor, pairs: int) -> tuple[Tensor, Tensor] | None:
     lengths, rows = ptr.diff(), ptr.shape[0] - 1
-    fixed = unread(ptr.device)
+    fixed = shape_static(ptr.device)
     if not rows or (not fixed and int(lengths.max()) <= LONG):
         return None
     chunks = torch.div(lengths + LONG - 1, LONG, rounding_mode="floor")
@@ -170,26 +252,24 @@ def _split(ptr: Tensor, pairs: int) -> tuple[Tensor, Tensor] | None:
     return torch.cat([starts, ptr[-1:]]), row_ptr
 
 
-def with_short(pairs: Pairs, *, rows: bool = False, columns: bool = False) -> Pairs:
+def with_short(pairs: SparsePattern, *, rows: bool = False, columns: bool = False) -> SparsePattern:
     """The pairs, with a note that no row, or no column, is longer than `LONG`: nothing has to be counted."""
-    if rows:
-        vars(pairs)["split"] = None
-    if columns:
-        vars(pairs)["t_split"] = None
-    return pairs
+    return keep(pairs, **({"split": None} if rows else {}), **({"t_split": None} if columns else {}))
 
 
-def selection(index: Tensor, num_cols: int) -> Pairs:
+def selection(index: Tensor, num_cols: int) -> SparsePattern:
     """Pairs with exactly one column ``index[r]`` in each row r (``[num_rows]`` int64)."""
     order = torch.argsort(index, stable=True)
     ptr = torch.arange(index.shape[0] + 1, device=index.device)
-    pairs = Pairs(index.shape[0], num_cols, ptr, index, pointer(index, num_cols), order, order)
+    pairs = SparsePattern.unchecked(
+        index.shape[0], num_cols, ptr, index, pointer(index, num_cols), order, order
+    )
     return with_short(pairs, rows=True)
 
 
 def pairs_from_coo(
     row: Tensor, col: Tensor, num_rows: int, num_cols: int, need_order: bool = False
-) -> tuple[Pairs, Tensor | None]:
+) -> tuple[SparsePattern, Tensor | None]:
     """Pairs from unsorted ``row``, ``col`` (``[n]`` int64, in range). Repeated pairs are merged.
 
     Returns the pairs and, if ``need_order``, ``[pairs]`` the place in the input of the first

@@ -6,13 +6,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .pairs import Pairs, repeat
+from .pairs import SparsePattern, repeat
 
 MAX_PAIRS = 200_000_000
 """Default bound on the number of pairs of a product (about 10 GB of index tensors)."""
 
 
-def common_columns(a: Pairs, b: Pairs, max_pairs: int = MAX_PAIRS) -> tuple[Tensor, Tensor, Tensor]:
+def common_columns(
+    a: SparsePattern, b: SparsePattern, max_pairs: int = MAX_PAIRS
+) -> tuple[Tensor, Tensor, Tensor]:
     """All (row of a, row of b) that share columns, and in how many: the nonzeros of A Bᵀ.
 
     Returns ``row``, ``col``, ``count`` (``[pairs]`` each), sorted by row (not within a row). Computed on the
@@ -31,7 +33,7 @@ def common_columns(a: Pairs, b: Pairs, max_pairs: int = MAX_PAIRS) -> tuple[Tens
     return tuple(v.to(a.ptr.device, torch.int64) for v in (row, col, count))  # type: ignore[return-value]
 
 
-def _bound(a: Pairs, b: Pairs) -> int:
+def _bound(a: SparsePattern, b: SparsePattern) -> int:
     """An upper bound on the pairs: for each row of a, the pairs through its columns or all rows of b."""
     through = b.t_lengths[a.index]
     total = torch.zeros(len(a) + 1, dtype=torch.int64, device=through.device)
@@ -40,7 +42,7 @@ def _bound(a: Pairs, b: Pairs) -> int:
     return int(per_row.clamp(max=b.num_rows).sum())
 
 
-def _scipy(pairs: Pairs):  # type: ignore[no-untyped-def]
+def _scipy(pairs: SparsePattern):  # type: ignore[no-untyped-def]
     from scipy.sparse import csr_array
 
     data = np.ones(len(pairs), dtype=np.int32)

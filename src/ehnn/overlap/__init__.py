@@ -1,9 +1,15 @@
-"""The relation between two families of hyperedges: who meets whom, in how many nodes."""
+"""The relation between two families of hyperedges: which of them share nodes, and how many."""
 
-from .families import Family
+from ehnn._utils.moved import former
+
 from .orders import Orders
 from .relation import Overlap, overlap
-from .slots import Slots
-from .triplets import Triplets
 
-__all__ = ["Family", "Orders", "Overlap", "Slots", "Triplets", "overlap"]
+__all__ = ["Orders", "Overlap", "overlap"]
+
+__getattr__ = former(
+    __name__,
+    internal={
+        ".families": "Family",
+    },
+)

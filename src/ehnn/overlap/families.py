@@ -3,39 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import FAMILIES, Hypergraph, Pairs
-from ehnn.hypergraph.pairs import pairs_from_sorted
+from ehnn.hypergraph import Hypergraph, SparsePattern
+from ehnn.hypergraph.features import FAMILIES
+from ehnn.hypergraph.pairs import arange_like, pairs_from_sorted, repeat, starts
+from ehnn.hypergraph.products import MAX_PAIRS
+from ehnn.hypergraph.weighted import product, unless_ones
 
 Family = str | Hypergraph | Sequence[Iterable[int]]
-"""``"nodes"``, ``"edges"``, ``"all"``, ``"graph"``, a list of hyperedges, or a Hypergraph (same nodes)."""
+"""``"nodes"``, ``"edges"``, ``"all"``, ``"incidences"``, ``"graph"``, a list of hyperedges, or a Hypergraph
+(same nodes)."""
 
 
 @dataclass(frozen=True, eq=False)
 class FamilyRows:
-    """The hyperedges of a family: ``pairs`` (hyperedges × nodes) and ``batch`` (member of each).
+    """The hyperedges of a family.
 
-    ``is_nodes`` says that row v is exactly {v}.
+    Attributes:
+        pairs: ``SparsePattern`` of hyperedges × nodes.
+        batch: ``[hyperedges]`` the batch member of each.
+        is_nodes: whether row v is exactly {v}.
+        roles: ``[pairs]`` role of each node in its hyperedge; None if there is one role.
+        num_roles: R.
+        nodes_first: how many rows, from the first, are nodes.
+        weight: ``[hyperedges]`` of each hyperedge; None if all are 1.
+        pair_weight: ``[pairs]`` of each incidence; None if all are 1.
     """
 
-    pairs: Pairs
+    pairs: SparsePattern
     batch: Tensor
     is_nodes: bool = False
+    roles: Tensor | None = None
+    num_roles: int = 1
+    nodes_first: int = 0
+    weight: Tensor | None = None
+    pair_weight: Tensor | None = None
 
 
-def resolve(h: Hypergraph, family: Family, role: str) -> FamilyRows:
+def resolve(h: Hypergraph, family: Family, role: str, max_pairs: int = MAX_PAIRS) -> FamilyRows:
     """The rows of ``family`` over the nodes of ``h``; ``role`` names it in errors."""
     if isinstance(family, str):
         if family == "nodes":
-            return FamilyRows(_singletons(h), h.node_batch, is_nodes=True)
+            return FamilyRows(_singletons(h), h.node_batch, is_nodes=True, nodes_first=h.num_nodes)
         if family == "edges":
-            return FamilyRows(h.incidence, h.edge_batch)
+            return _hyperedges(h, h.edge_batch)
         if family == "all":
-            return FamilyRows(_nodes_then_edges(h), torch.cat([h.node_batch, h.edge_batch]))
+            return _nodes_then_edges(h)
+        if family == "incidences":
+            return _incidences(h, max_pairs)
         if family == "graph":
             return FamilyRows(_empty(h), torch.arange(h.num_members, device=h.device))
         raise ValueError(
@@ -49,7 +68,14 @@ def resolve(h: Hypergraph, family: Family, role: str) -> FamilyRows:
         )
     _check_names(h, family, role)
     family = family.to(h.device)
-    return FamilyRows(family.incidence, _candidate_batch(h, family, role))
+    return _hyperedges(family, _candidate_batch(h, family, role))
+
+
+def _hyperedges(h: Hypergraph, batch: Tensor) -> FamilyRows:
+    """The hyperedges of ``h``; one role, whichever it is, is no mark."""
+    weight, pair_weight = unless_ones(h.edge_weight), unless_ones(h.incidence_weight)
+    rows = FamilyRows(h.incidence, batch, weight=weight, pair_weight=pair_weight)
+    return rows if h.num_roles == 1 else replace(rows, roles=h.roles, num_roles=h.num_roles)
 
 
 def _check_names(h: Hypergraph, family: Hypergraph, role: str) -> None:
@@ -64,20 +90,54 @@ def _check_names(h: Hypergraph, family: Hypergraph, role: str) -> None:
     )
 
 
-def _singletons(h: Hypergraph) -> Pairs:
+def _singletons(h: Hypergraph) -> SparsePattern:
     n = h.num_nodes
     ptr = torch.arange(n + 1, device=h.device)
-    return Pairs(n, n, ptr, ptr[:-1], ptr, ptr[:-1], ptr[:-1])
+    return SparsePattern.unchecked(n, n, ptr, ptr[:-1], ptr, ptr[:-1], ptr[:-1])
 
 
-def _nodes_then_edges(h: Hypergraph) -> Pairs:
-    n = h.num_nodes
+def _nodes_then_edges(h: Hypergraph) -> FamilyRows:
+    """With roles, nodes have one of their own: {v} is neither a tail nor a head."""
+    n, edges = h.num_nodes, _hyperedges(h, h.edge_batch)
     nodes = torch.arange(n + 1, device=h.device)
     ptr = torch.cat([nodes, h.incidence.ptr[1:] + n])
-    return pairs_from_sorted(ptr, torch.cat([nodes[:-1], h.incidence.index]), n)
+    pairs = pairs_from_sorted(ptr, torch.cat([nodes[:-1], h.incidence.index]), n)
+    batch = torch.cat([h.node_batch, h.edge_batch])
+    weight, pair_weight = (
+        None if w is None else torch.cat([w.new_ones(n), w]) for w in (edges.weight, edges.pair_weight)
+    )
+    rows = FamilyRows(pairs, batch, nodes_first=n, weight=weight, pair_weight=pair_weight)
+    if edges.roles is None:
+        return rows
+    roles = torch.cat([torch.full_like(nodes[:-1], h.num_roles), edges.roles])
+    return replace(rows, roles=roles, num_roles=h.num_roles + 1)
 
 
-def _empty(h: Hypergraph) -> Pairs:
+def _incidences(h: Hypergraph, max_pairs: int) -> FamilyRows:
+    """(v, e) is the hyperedge e with v marked: v has role R + r, the other nodes have their role r in e."""
+    edge, node = h.incidence.rows, h.incidence.index
+    lengths = h.orders[edge]
+    total = int(lengths.sum())
+    if total > max_pairs:
+        raise ValueError(
+            f"the incidences have {total:,} nodes in all (Σ |e|²), more than max_pairs={max_pairs:,}; "
+            "raise max_pairs if there is memory for them"
+        )
+    which = repeat(lengths, total)
+    place = h.incidence.ptr[edge][which] + arange_like(which) - starts(lengths)[which]
+    roles = torch.zeros_like(place) if h.roles is None else h.roles[place]
+    roles = roles + h.num_roles * (node[place] == node[which])
+    ptr = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    pairs = pairs_from_sorted(ptr, node[place], h.num_nodes)
+    of_edge, of_pair = unless_ones(h.edge_weight), unless_ones(h.incidence_weight)
+    return FamilyRows(
+        pairs, h.edge_batch[edge], roles=roles, num_roles=2 * h.num_roles,
+        weight=product(of_pair, None if of_edge is None else of_edge[edge]),
+        pair_weight=None if of_pair is None else of_pair[place],
+    )  # fmt: skip
+
+
+def _empty(h: Hypergraph) -> SparsePattern:
     """One empty hyperedge per batch member."""
     none = torch.zeros(0, dtype=torch.int64, device=h.device)
     return pairs_from_sorted(none.new_zeros(h.num_members + 1), none, h.num_nodes)

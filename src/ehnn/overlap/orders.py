@@ -1,14 +1,15 @@
-"""A small integer per row, as its distinct values and where each row finds its own."""
+"""One order per row, stored as the distinct orders and the index of each row into them."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Pairs
+from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import selection
 
 
@@ -17,15 +18,17 @@ class Orders:
     """One order (or overlap size) per row.
 
     Rows share few distinct orders, so whatever is computed from an order (an embedding, a bias) is
-    computed once per distinct value and then read by the rows.
+    computed once per distinct value and then read by the rows. An order is an integer; of hyperedges with R
+    roles it is the vector of role counts, and the overlap of two of them is the matrix M[r, s] = |i_r ∩ j_s|.
 
     Attributes:
-        values: ``[distinct]`` int64, ascending.
-        pairs: ``Pairs`` of rows × distinct values, one for each row.
+        values: ``[distinct]`` int64, ascending; with roles ``[distinct, R]`` or ``[distinct, R, S]``.
+        pairs: ``SparsePattern`` of rows × distinct values, one for each row.
+        codes: what layers have computed from the values, by what it is.
     """
 
     values: Tensor
-    pairs: Pairs
+    pairs: SparsePattern
     codes: dict[Any, Tensor] = field(default_factory=dict, repr=False)
     """Encodings of the values that networks have asked for: constants, so made once."""
 
@@ -33,6 +36,11 @@ class Orders:
     def index(self) -> Tensor:
         """``[rows]`` int64, place in ``values`` of the order of each row."""
         return self.pairs.index
+
+    @property
+    def table(self) -> Tensor:
+        """``[distinct, entries]`` the values with their entries in one dimension (one without roles)."""
+        return self.values.reshape(self.values.shape[0], math.prod(self.values.shape[1:]))
 
     def __len__(self) -> int:
         return self.pairs.num_rows
@@ -49,16 +57,21 @@ class Orders:
         return Orders(values, selection(index, values.shape[0]))
 
     @staticmethod
-    def constant(value: int, rows: int, device: torch.device) -> Orders:
+    def constant(value: int | Tensor, rows: int, device: torch.device) -> Orders:
         """The same order for all rows (no distinct value if there are no rows)."""
-        values = torch.full((min(rows, 1),), value, dtype=torch.int64, device=device)
+        if isinstance(value, Tensor):
+            values = value.to(device).expand(min(rows, 1), *value.shape)
+        else:
+            values = torch.full((min(rows, 1),), value, dtype=torch.int64, device=device)
         ends = torch.arange(rows + 1, device=device)
         zeros = torch.zeros(rows, dtype=torch.int64, device=device)
         t_ptr = ends[:: max(rows, 1)]  # [0, rows], without a copy from the host
-        return Orders(values, Pairs(rows, min(rows, 1), ends, zeros, t_ptr, ends[:-1], ends[:-1]))
+        return Orders(
+            values, SparsePattern.unchecked(rows, min(rows, 1), ends, zeros, t_ptr, ends[:-1], ends[:-1])
+        )
 
     def expand(self) -> Tensor:
-        """``[rows]`` the order of each row."""
+        """``[rows, …]`` the order of each row."""
         return self.values[self.index]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Orders:

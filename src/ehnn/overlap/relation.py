@@ -1,23 +1,36 @@
-"""The relation: which source hyperedges meet which target hyperedges, and in how many nodes."""
+"""The relation: which source hyperedges share nodes with which target hyperedges, and how many."""
 
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
-from ehnn.hypergraph.kept import kept_property
-from ehnn.hypergraph.pairs import arange_like, lexsort, pairs_from_sorted, pointer, selection, with_short
-from ehnn.hypergraph.products import common_columns
+from ehnn._utils.cached import cached_tensors
+from ehnn.hypergraph import Hypergraph, SparsePattern
+from ehnn.hypergraph.pairs import arange_like, pairs_from_sorted, selection, with_short
+from ehnn.hypergraph.products import MAX_PAIRS
+from ehnn.hypergraph.weighted import weighted, weights_of
 
-from .families import Family, resolve
+from .families import Family, FamilyRows, resolve
+from .groups import groups_of, orders_of
 from .orders import Orders
-from .slots import Slots, make_slots
-from .triplets import Triplets, make_triplets
+from .source_sizes import SourceSizes, make_source_sizes
+from .weight_groups import WeightGroups, make_weight_groups
+from .weights import pair_weights
+
+_OLD_NAMES = {
+    "local": "source_to_group", "gather": "group_to_target", "pool": "source_to_graph",
+    "spread": "graph_to_target", "slots": "source_sizes", "triplets": "weight_groups",
+}  # fmt: skip
+
+
+Order = int | tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,24 +39,28 @@ class Overlap:
 
     A *group* is a target and a size 𝓘 that occurs for it: its sources are {i : |i ∩ j| = 𝓘}. Everything
     that Eq. 5 of the paper sums over is here; 𝓘 = 0 is the pool over all sources of a batch member.
-    Memory is linear in sources + targets + pairs.
+    Memory is linear in sources + targets + pairs. Between hyperedges with roles, what is said of 𝓘 here holds
+    for the matrix M[r, s] = |i_r ∩ j_s|, nodes that have role r in the source and s in the target: ``sizes``
+    has matrices, and the orders are vectors of role counts. Weights of hyperedges and incidences are in the
+    patterns: those with weights are `WeightedPattern`, whose sums multiply each term by its weight.
 
     Attributes:
-        local: ``Pairs`` of groups (rows, sorted by target, then 𝓘) × sources (columns).
+        source_to_group: ``SparsePattern`` of groups (rows, sorted by target, then 𝓘) × sources (columns).
         sizes: 𝓘 of each group.
-        gather: ``Pairs`` of targets × groups, or None if group j is exactly target j.
-        pool: ``Pairs`` of batch members × sources, or None if there is one member.
-        spread: ``Pairs`` of targets × batch members (one each), or None if there is one member.
+        group_to_target: ``SparsePattern`` of targets × groups, or None if group j is exactly target j.
+        source_to_graph: ``SparsePattern`` of batch members × sources, or None if there is one member and
+            sources have no weights.
+        graph_to_target: ``SparsePattern`` of targets × members (one each), or None if there is one.
         source_orders, target_orders: the orders k and l.
         source_batch, target_batch: ``[num_sources]``, ``[num_targets]`` batch member of each.
         num_members: number of hypergraphs in the batch.
     """
 
-    local: Pairs
+    source_to_group: SparsePattern
     sizes: Orders
-    gather: Pairs | None
-    pool: Pairs | None
-    spread: Pairs | None
+    group_to_target: SparsePattern | None
+    source_to_graph: SparsePattern | None
+    graph_to_target: SparsePattern | None
     source_orders: Orders
     target_orders: Orders
     source_batch: Tensor
@@ -63,68 +80,85 @@ class Overlap:
     @property
     def num_pairs(self) -> int:
         """(source, target) that share a node."""
-        return len(self.local)
+        return len(self.source_to_group)
 
     @property
     def num_groups(self) -> int:
         """(target, 𝓘) that occur."""
-        return self.local.num_rows
+        return self.source_to_group.num_rows
 
     @property
     def group_target(self) -> Tensor:
         """``[num_groups]`` target of each group."""
-        return arange_like(self.local.ptr)[:-1] if self.gather is None else self.gather.t_index
+        return (
+            arange_like(self.source_to_group.ptr)[:-1]
+            if self.group_to_target is None
+            else self.group_to_target.t_index
+        )
 
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
-        """``[num_pairs]`` each: target, source and 𝓘 of every pair, sorted by target, 𝓘, source."""
-        group = self.local.rows
-        return self.group_target[group], self.local.index, self.sizes.expand()[group]
+        """``[num_pairs]`` each: target, source and 𝓘 of every pair, sorted by target, 𝓘, source.
+
+        With roles the last is M, ``[num_pairs, R, S]``.
+        """
+        group = self.source_to_group.rows
+        return self.group_target[group], self.source_to_group.index, self.sizes.expand()[group]
+
+    @property
+    def num_roles(self) -> tuple[int, int]:
+        """Roles R of the sources and S of the targets; (1, 1) without roles."""
+        shape = self.sizes.values.shape
+        return (shape[1], shape[2]) if len(shape) == 3 else (1, 1)
 
     @cached_property
-    def distinct_source_orders(self) -> tuple[int, ...]:
-        """The orders k that occur, as Python integers."""
-        return tuple(self.source_orders.values.tolist())
+    def distinct_source_orders(self) -> tuple[Order, ...]:
+        """The orders k that occur, as Python integers; with roles as tuples of role counts."""
+        return _plain(self.source_orders)
 
     @cached_property
-    def distinct_target_orders(self) -> tuple[int, ...]:
-        """The orders l that occur, as Python integers."""
-        return tuple(self.target_orders.values.tolist())
+    def distinct_target_orders(self) -> tuple[Order, ...]:
+        """The orders l that occur, as Python integers; with roles as tuples of role counts."""
+        return _plain(self.target_orders)
 
-    @kept_property
-    def everything(self) -> Pairs:
-        """``Pairs`` of batch members × sources: `pool`, or one row with all sources."""
-        if self.pool is not None:
-            return self.pool
+    @cached_tensors
+    def everything(self) -> SparsePattern:
+        """``SparsePattern`` of batch members × sources: `source_to_graph`, or one row with all sources."""
+        if self.source_to_graph is not None:
+            return self.source_to_graph
         all_in_one = selection(self.source_batch.new_zeros(self.num_sources), 1).transpose()
         return with_short(all_in_one, columns=True)
 
-    @kept_property
+    @cached_tensors
     def sizes_and_pool(self) -> Orders:
         """𝓘 of each group, then 𝓘 = 0 for each batch member: the rows that φ₂ sees."""
-        pool = self.sizes.values.new_zeros(self.num_members)
-        return Orders.of(torch.cat([self.sizes.expand(), pool]))
+        zero = self.sizes.values.new_zeros(min(self.num_members, 1), *self.sizes.values.shape[1:])
+        pool = self.sizes.index.new_zeros(self.num_members)
+        return Orders.at(
+            torch.cat([zero, self.sizes.values]), torch.cat([self.sizes.index + zero.shape[0], pool])
+        )
 
-    @kept_property
-    def merged(self) -> Pairs:
-        """``Pairs`` of targets × sources with any overlap, for layers that do not see 𝓘."""
-        if self.gather is None:
-            return self.local
-        ptr = self.local.ptr[self.gather.ptr]
-        return pairs_from_sorted(ptr, self.local.index, self.num_sources)
+    @cached_tensors
+    def merged(self) -> SparsePattern:
+        """``SparsePattern`` of targets × sources with any overlap, for layers that do not see 𝓘."""
+        if self.group_to_target is None:
+            return self.source_to_group
+        ptr = self.source_to_group.ptr[self.group_to_target.ptr]
+        merged = pairs_from_sorted(ptr, self.source_to_group.index, self.num_sources)
+        return weighted(merged, weights_of(self.source_to_group))
 
-    @kept_property
-    def slots(self) -> Slots:
+    @cached_tensors
+    def source_sizes(self) -> SourceSizes:
         """The columns refined to distinct (source, 𝓘), for weights that depend on both."""
-        return make_slots(self.local, self.sizes)
+        return make_source_sizes(self.source_to_group, self.sizes)
 
-    @kept_property
-    def triplets(self) -> Triplets:
+    @cached_tensors
+    def weight_groups(self) -> WeightGroups:
         """The groups refined by source order and sorted by (k, l, 𝓘), for a matrix per triplet."""
-        return make_triplets(self)
+        return make_weight_groups(self)
 
     def prepare(self) -> Overlap:
         """This relation with all its lazy views made, as a compiled layer or a CUDA graph needs them."""
-        for view in ("everything", "merged", "slots", "triplets", "sizes_and_pool"):
+        for view in ("everything", "merged", "source_sizes", "weight_groups", "sizes_and_pool"):
             getattr(self, view)
         for view in ("distinct_source_orders", "distinct_target_orders"):
             getattr(self, view)
@@ -136,15 +170,30 @@ class Overlap:
         moved = {k: v.to(device, non_blocking=non_blocking) for k, v in values.items() if hasattr(v, "to")}
         return dataclasses.replace(self, **moved)
 
+    def __getattr__(self, name: str) -> Any:
+        if name not in _OLD_NAMES:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        now = _OLD_NAMES[name]
+        warnings.warn(f"Overlap.{name} is called {now} now", DeprecationWarning, stacklevel=2)
+        return getattr(self, now)
+
     def __repr__(self) -> str:
-        sizes = self.sizes.values.tolist()
-        shown = f"𝓘 {sizes[0]} to {sizes[-1]}" if sizes else "none"
+        sizes = self.sizes.values
+        shown = f"𝓘 {sizes.min()} to {sizes.max()}" if sizes.numel() else "none"
+        if sizes.dim() > 1:
+            shown = f"{sizes.shape[0]} matrices M of {sizes.shape[1]} × {sizes.shape[2]} roles"
         counts = f"{self.num_sources} sources, {self.num_targets} targets, {self.num_pairs} pairs"
         return f"Overlap({counts}, {shown})"
 
 
+def _plain(orders: Orders) -> tuple[Order, ...]:
+    rows = orders.values.tolist()
+    return tuple(map(tuple, rows) if orders.values.dim() > 1 else rows)
+
+
 def overlap(h: Hypergraph, source: Family, target: Family, max_pairs: int = MAX_PAIRS) -> Overlap:
-    """The overlap of two families of hyperedges over the nodes of ``h``.
+    """The overlap of the families ``source`` and ``target`` over the nodes of ``h``; see
+    `Hypergraph.overlap`.
 
     With nodes on either side this is a rearrangement of the incidences; between hyperedges it is a
     sparse product. More than ``max_pairs`` possible pairs are refused before memory is spent.
@@ -153,62 +202,36 @@ def overlap(h: Hypergraph, source: Family, target: Family, max_pairs: int = MAX_
     >>> overlap(h, "edges", "edges").pairs()
     (tensor([0, 0, 1, 1, 2]), tensor([1, 0, 0, 1, 2]), tensor([2, 3, 2, 3, 1]))
     """
-    sources, targets = resolve(h, source, "source"), resolve(h, target, "target")
-    if sources.is_nodes:
-        local, sizes, gather = _unit_groups(targets.pairs)
-    elif targets.is_nodes:
-        local, sizes, gather = _unit_groups(sources.pairs.transpose())
-    else:
-        local, sizes, gather = _sized_groups(targets.pairs, sources.pairs, max_pairs)
-    return Overlap(
+    sources, targets = (
+        resolve(h, family, role, max_pairs) for family, role in ((source, "source"), (target, "target"))
+    )
+    local, sizes, gather = groups_of(sources, targets, max_pairs)
+    with_roles = sizes.values.dim() > 1
+    pool = None if h.num_members == 1 else selection(sources.batch, h.num_members).transpose()
+    found = Overlap(
         local,
         sizes,
         gather,
-        None if h.num_members == 1 else selection(sources.batch, h.num_members).transpose(),
+        pool,
         None if h.num_members == 1 else selection(targets.batch, h.num_members),
-        _orders(sources.pairs, sources.is_nodes),
-        _orders(targets.pairs, targets.is_nodes),
+        orders_of(sources, with_roles),
+        orders_of(targets, with_roles),
         sources.batch,
         targets.batch,
         h.num_members,
     )
+    return _with_weights(found, sources, targets)
 
 
-def _orders(pairs: Pairs, is_nodes: bool) -> Orders:
-    if is_nodes:
-        return Orders.constant(1, pairs.num_rows, pairs.ptr.device)
-    return Orders.of(pairs.lengths)
-
-
-def _unit_groups(pairs: Pairs) -> tuple[Pairs, Orders, Pairs | None]:
-    """Groups of targets × sources pairs that all have 𝓘 = 1: the targets that meet any source."""
-    met = pairs.lengths > 0
-    if bool(met.all()):
-        return pairs, Orders.constant(1, pairs.num_rows, pairs.ptr.device), None
-    target = met.nonzero().squeeze(1)
-    number = met.cumsum(0) - 1
-    ptr = torch.cat([pairs.ptr[target], pairs.ptr[-1:]])
-    local = dataclasses.replace(pairs, num_rows=target.shape[0], ptr=ptr, t_index=number[pairs.t_index])
-    return local, Orders.constant(1, local.num_rows, ptr.device), _gather(target, pairs.num_rows)
-
-
-def _sized_groups(targets: Pairs, sources: Pairs, max_pairs: int) -> tuple[Pairs, Orders, Pairs | None]:
-    """Groups of targets and sources that share nodes, by a sparse product."""
-    target, source, size = common_columns(targets, sources, max_pairs)
-    base = int(size.max()) + 1 if size.numel() else 1
-    key, source = lexsort(target * base + size, source, sources.num_rows)
-    first = torch.ones(key.shape[0] + 1, dtype=torch.bool, device=key.device)
-    torch.ne(key[1:], key[:-1], out=first[1:-1])
-    ptr = first.nonzero().squeeze(1)
-    group = key[ptr[:-1]]
-    target, size = torch.div(group, base, rounding_mode="floor"), group % base
-    local = pairs_from_sorted(ptr, source, sources.num_rows)
-    one_each = target.shape[0] == targets.num_rows and torch.equal(target, arange_like(target))
-    return local, Orders.of(size), None if one_each else _gather(target, targets.num_rows)
-
-
-def _gather(target: Tensor, num_targets: int) -> Pairs:
-    """Targets × groups, for groups sorted by ``target``."""
-    number = torch.arange(target.shape[0] + 1, device=target.device)
-    ptr = pointer(target, num_targets)
-    return Pairs(num_targets, target.shape[0], ptr, number[:-1], number, target, number[:-1])
+def _with_weights(o: Overlap, sources: FamilyRows, targets: FamilyRows) -> Overlap:
+    """``o`` whose sums weigh their terms, if hyperedges or incidences have weights."""
+    if all(rows.weight is None and rows.pair_weight is None for rows in (sources, targets)):
+        return o
+    group = o.source_to_group.rows
+    weights = pair_weights(o.group_target[group], o.source_to_group.index, sources, targets)
+    everything = None if sources.weight is None else sources.weight[o.everything.index]
+    return dataclasses.replace(
+        o,
+        source_to_group=weighted(o.source_to_group, weights),
+        source_to_graph=o.source_to_graph if everything is None else weighted(o.everything, everything),
+    )

@@ -8,38 +8,40 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Pairs
+from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import pairs_from_coo, pairs_from_sorted, pointer
+from ehnn.hypergraph.weighted import weighted, weights_of
 
 if TYPE_CHECKING:
     from .relation import Overlap
 
 
 @dataclass(frozen=True, eq=False)
-class Triplets:
+class WeightGroups:
     """Fine groups: (target, 𝓘, k), sorted so that those of one triplet (k, l, 𝓘) stand together.
 
     Attributes:
-        local: ``Pairs`` of fine groups × sources.
-        gather: ``Pairs`` of targets × fine groups.
-        values: ``[triplets, 3]`` the distinct (k, l, 𝓘) that occur, 𝓘 ≥ 1.
+        local: ``SparsePattern`` of fine groups × sources.
+        gather: ``SparsePattern`` of targets × fine groups.
+        values: ``[triplets, 3]`` the distinct (k, l, 𝓘) that occur, 𝓘 ≥ 1; with roles
+            ``[triplets, R + S + R · S]`` the role counts of source and target and the entries of M.
         ptr: ``[triplets + 1]`` the fine groups of each triplet.
         ends: ``ptr`` as Python integers, for splitting without a device synchronisation.
-        pool: ``Pairs`` of (batch member, distinct source order) × sources, member-major.
+        pool: ``SparsePattern`` of (batch member, distinct source order) × sources, member-major.
     """
 
-    local: Pairs
-    gather: Pairs
+    local: SparsePattern
+    gather: SparsePattern
     values: Tensor
     ptr: Tensor
     ends: tuple[int, ...]
-    pool: Pairs
+    pool: SparsePattern
 
 
-def make_triplets(o: Overlap) -> Triplets:
-    """`Overlap.triplets`."""
-    group = o.local.rows
-    k_index = o.source_orders.index[o.local.index]
+def make_weight_groups(o: Overlap) -> WeightGroups:
+    """`Overlap.weight_groups`."""
+    group = o.source_to_group.rows
+    k_index = o.source_orders.index[o.source_to_group.index]
     num_k, num_l, num_i = (v.values.shape[0] for v in (o.source_orders, o.target_orders, o.sizes))
     key, fine = torch.unique(group * max(num_k, 1) + k_index, return_inverse=True)
     target = o.group_target
@@ -51,23 +53,33 @@ def make_triplets(o: Overlap) -> Triplets:
     rank = torch.empty_like(order)
     rank[order] = torch.arange(order.shape[0], device=order.device)
     labels, which = torch.unique_consecutive(label, return_inverse=True)
-    local, _ = pairs_from_coo(rank[fine], o.local.index, key.shape[0], o.num_sources)
+    weights = weights_of(o.source_to_group)
+    local, at = pairs_from_coo(
+        rank[fine], o.source_to_group.index, key.shape[0], o.num_sources, weights is not None
+    )
+    local = weighted(local, None if weights is None else weights[at])
     gather, _ = pairs_from_coo(target_of[order], torch.arange(order.shape[0], device=order.device),
                                o.num_targets, key.shape[0])  # fmt: skip
     ptr = pointer(which, labels.shape[0])
-    values = torch.stack(
+    values = torch.cat(
         [
-            o.source_orders.values[torch.div(labels, max(num_l * num_i, 1), rounding_mode="floor")],
-            o.target_orders.values[torch.div(labels, max(num_i, 1), rounding_mode="floor") % max(num_l, 1)],
-            o.sizes.values[labels % max(num_i, 1)],
+            o.source_orders.table[torch.div(labels, max(num_l * num_i, 1), rounding_mode="floor")],
+            o.target_orders.table[torch.div(labels, max(num_i, 1), rounding_mode="floor") % max(num_l, 1)],
+            o.sizes.table[labels % max(num_i, 1)],
         ],
         dim=1,
     )
-    return Triplets(local, gather, values, ptr, tuple(ptr.tolist()), _pool_by_order(o))
+    return WeightGroups(local, gather, values, ptr, tuple(ptr.tolist()), _pool_by_order(o))
 
 
-def _pool_by_order(o: Overlap) -> Pairs:
+def _pool_by_order(o: Overlap) -> SparsePattern:
     """(member, source order) × sources."""
     num_k = o.source_orders.values.shape[0]
     key, order = torch.sort(o.source_batch * num_k + o.source_orders.index, stable=True)
-    return pairs_from_sorted(pointer(key, o.num_members * num_k), order, o.num_sources)
+    pool = pairs_from_sorted(pointer(key, o.num_members * num_k), order, o.num_sources)
+    weights = weights_of(o.source_to_graph)
+    if weights is None or o.source_to_graph is None:
+        return pool
+    of_source = torch.empty_like(weights)
+    of_source[o.source_to_graph.index] = weights
+    return weighted(pool, of_source[order])
