@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from ehnn import Hypergraph
-from ehnn.hypergraph import Pairs
+from ehnn.hypergraph import SparsePattern
 from ehnn.testing import random_hypergraph
 
 
-def patterns() -> dict[str, Pairs]:
+def patterns() -> dict[str, SparsePattern]:
     """Rows × columns patterns by name."""
     odd = Hypergraph.from_edges([[], [0, 1, 2], [5], [], [1, 2], [1, 2], []], num_nodes=8)
     return {
@@ -27,7 +27,7 @@ def patterns() -> dict[str, Pairs]:
     }
 
 
-def empty_patterns() -> dict[str, Pairs]:
+def empty_patterns() -> dict[str, SparsePattern]:
     """Patterns without pairs."""
     return {
         "empty rows": Hypergraph.from_edges([[], []], num_nodes=3).incidence,
@@ -37,7 +37,7 @@ def empty_patterns() -> dict[str, Pairs]:
     }
 
 
-def long_pattern(length: int) -> Pairs:
+def long_pattern(length: int) -> SparsePattern:
     """One row with all columns, between two small ones."""
     node = torch.cat([torch.tensor([0]), torch.arange(length), torch.tensor([1, 2])])
     edge = torch.cat([torch.tensor([0]), torch.ones(length, dtype=torch.int64), torch.tensor([2, 2])])

@@ -3,10 +3,12 @@
 import pytest
 import torch
 
-from ehnn.ops import Mask, cpu_dropout, seeded_dropout, use_backend
+from ehnn.ops import Mask, seeded_dropout, use_backend
+from ehnn.ops._native.compiled import missing
+from ehnn.ops.dropout import cpu as cpu_dropout
 
 SEED = torch.tensor(2**40 + 7)
-pytestmark = pytest.mark.skipif(not cpu_dropout.has_kernel(torch.float32), reason="needs a C compiler")
+pytestmark = pytest.mark.skipif(missing("dropout", torch.float32) is not None, reason="needs a C compiler")
 
 
 def both(fn, *given):

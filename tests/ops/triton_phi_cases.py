@@ -15,43 +15,59 @@ import torch
 from ops_helpers import assert_as_good_as_plain, values_and_gradients
 from torch import Tensor, library
 
-from ehnn.hypergraph.pairs import Pairs, selection
-from ehnn.ops import Mask, triton_phi, use_backend
-from ehnn.ops.small_phi import Masks, _backward, _forward, reference_phi, small_phi
-from ehnn.ops.small_phi import small_phi_fits as fits
+from ehnn.hypergraph.pairs import SparsePattern, selection
+from ehnn.ops import Mask, PhiWeights, use_backend
+from ehnn.ops.phi import triton as phi_triton
+from ehnn.ops.phi import triton_kernels
+from ehnn.ops.phi.naive import reference_phi
+from ehnn.ops.phi.triton import _backward, _forward
 
 np.seterr(all="ignore")
 torch.use_deterministic_algorithms(True)  # which also fills memory that nobody wrote with NaN
 SEED = torch.tensor(2**40 + 7)
 
 
+CODE = 3
+
+
 def inputs(rows: int, d: int, orders: int, runs: tuple[int, ...] = ()) -> list[Tensor]:
-    """What `of_whole` takes."""
+    """What `of_whole` takes: x, γ, β, W₁, b₁, W₂, b₂, W₃, b₃."""
     generator = torch.Generator().manual_seed(rows + d)
-    shapes = [(rows, d), (orders, d), (d,), (d,), (d, d + 3), (d, d), (d,), (d, d), (d,)]
+    shapes = [(rows, d), (d,), (d,), (d, d + CODE), (d,), (d, d), (d,), (d, d), (d,)]
     drawn = [torch.randn(*runs, *shape, generator=generator) for shape in shapes]
-    return [t / d**0.5 if i in (4, 5, 7) else t for i, t in enumerate(drawn)]
+    return [t / d**0.5 if i in (3, 5, 7) else t for i, t in enumerate(drawn)]
 
 
-def of_whole(fn, pairs: Pairs | None, masks: Masks):
-    """φ as a function of its tensors, with a first layer of which x meets a slice."""
+def small_phi(*given):
+    """The kernel, or an error that says why it declines."""
+    reason = phi_triton.supports(*given)
+    assert reason is None, reason
+    return phi_triton.run(*given)
 
-    def phi(x, table, gamma, beta, first, w2, b2, w3, b3):
-        return fn(x, table, pairs, gamma, beta, first[:, : x.shape[1]], w2, b2, w3, b3, masks)
+
+def of_whole(fn, pairs: SparsePattern | None, masks: tuple[Mask | None, ...]):
+    """φ as a function of its tensors."""
+    orders = 1 if pairs is None else pairs.num_cols
+    codes = torch.arange(orders * CODE).reshape(orders, CODE).sin()
+
+    def phi(x, gamma, beta, w1, b1, w2, b2, w3, b3):
+        index = selection(torch.zeros(x.shape[0], dtype=torch.int64), 1) if pairs is None else pairs
+        weights = PhiWeights(gamma, beta, ((w1, b1), (w2, b2)), (w3, b3), None)
+        return fn(x, codes.to(x.dtype), index, weights, masks, None)
 
     return phi
 
 
-def orders_of(rows: int, orders: int) -> Pairs | None:
+def orders_of(rows: int, orders: int) -> SparsePattern | None:
     return None if orders == 1 else selection(torch.arange(rows) * 7 % orders, orders)
 
 
-def masks_of(rows: int) -> list[Masks]:
+def masks_of(rows: int) -> list[tuple[Mask | None, ...]]:
     numbers = torch.arange(rows).flip(0) + 100
     return [(None, None), (Mask(SEED, 0.5), Mask(SEED + 1, 0.25, numbers, 1000)), (None, Mask(SEED, 0.1))]
 
 
-def compare_with_plain(rows: int, d: int, orders: int, masks: Masks) -> None:
+def compare_with_plain(rows: int, d: int, orders: int, masks: tuple[Mask | None, ...]) -> None:
     pairs = orders_of(rows, orders)
 
     def plain(*tensors: Tensor) -> Tensor:
@@ -65,7 +81,7 @@ def compare_runs(rows: int, d: int, orders: int) -> None:
     """Runs side by side, of which some inputs are shared, against each run alone; gradients too."""
     pairs = orders_of(rows, orders)
     seeds = torch.tensor([3, 2**35, 11])
-    dims = (0, 0, None, 0, 0, 0, None, 0, 0)
+    dims = (0, None, 0, 0, 0, 0, None, 0, 0)
     tensors = [t if d == 0 else t[0] for t, d in zip(inputs(rows, d, orders, (3,)), dims, strict=True)]
 
     def run(seed: Tensor, *one: Tensor) -> Tensor:
@@ -94,26 +110,38 @@ def compare_compiled() -> None:
     compiled = torch.compile(phi, fullgraph=True, dynamic=True, backend="aot_eager")
     for got, want in zip(*(values_and_gradients(f, tensors) for f in (compiled, phi)), strict=True):
         torch.testing.assert_close(got, want)
-    x, table, gamma, beta, first, *rest = (t.unsqueeze(0) for t in tensors)
-    given = (x, table, pairs.index, [gamma, beta, first[..., :16], *rest], *[None, 0.0, None, None] * 2)
+    x, gamma, beta, w1, _, *rest = (t.unsqueeze(0) for t in tensors)
+    params = [gamma, beta, w1[..., :16], *rest]
+    given = (x, torch.randn(1, 4, 16), pairs.index, params, *[None, 0.0, None, None] * 2)
     for op, args in ((_forward, given), (_backward, (x, *given))):
         library.opcheck(op.op, args, test_utils=("test_schema", "test_faketensor"))
 
 
+def reason(d: int, x: Tensor, d_out: int | None = None) -> str | None:
+    """Why the kernel declines rows x for a φ of width ``d_out``."""
+    square = torch.zeros(d_out or d, d_out or d)
+    weights = PhiWeights(
+        square[0], square[0], ((square, square[0]), (square, square[0])), (square, square[0]), None
+    )
+    return phi_triton.supports(x, None, None, weights, (None, None), None)
+
+
 def check_edges() -> None:
-    """No rows, what does not fit, and the second derivative."""
-    for t in values_and_gradients(of_whole(small_phi, None, (None, None)), inputs(0, 16, 1))[1:]:
-        assert not t.any()
+    """What does not fit, and the second derivative."""
     x = torch.zeros(2, 64)
-    assert fits(x, 64, 64)
-    assert not any((fits(x, 64, 32), fits(x, 48, 48), fits(x, 256, 256), fits(x, 8, 8)))
-    assert not any((fits(x.double(), 64, 64), fits(x.half(), 64, 64)))
-    assert not fits(torch.zeros(2, 128), 128, 128)
+    assert reason(64, x) is None
+    for d in (48, 256, 8):
+        assert "it takes equal widths" in reason(d, torch.zeros(2, d))
+    assert "got 64 and 32" in reason(64, x, 32)
+    assert "it takes 1 to 4096 rows" in reason(64, x[:0])
+    assert "it takes 1 to 4096 rows" in reason(64, torch.zeros(4097, 64))
+    assert all("float32" in reason(64, x.to(kind)) for kind in (torch.float64, torch.float16))
+    assert reason(128, torch.zeros(2, 128)) is not None
     torch.set_float32_matmul_precision("high")
-    assert fits(torch.zeros(2, 128), 128, 128)
+    assert reason(128, torch.zeros(2, 128)) is None
     torch.set_float32_matmul_precision("highest")
     with torch.autocast("cpu", torch.bfloat16):
-        assert not fits(x, 64, 64)
+        assert "autocast" in reason(64, x)
     tensors = [t.requires_grad_() for t in inputs(3, 16, 1)]
     y = of_whole(small_phi, None, (None, None))(*tensors)
     (dx,) = torch.autograd.grad(y.square().sum(), tensors[0], create_graph=True)
@@ -135,7 +163,7 @@ if __name__ == "__main__":
         compare_compiled()
         check_edges()
         # Several larger blocks of rows for each program, and one program for each of several runs.
-        triton_phi.PROGRAMS, triton_phi.FEW_ROWS = 2, 0
+        triton_kernels.PROGRAMS, triton_kernels.FEW_ROWS = 2, 0
         compare_with_plain(100, 16, 3, masks_of(100)[1])
         compare_runs(40, 16, 5)
     print("all triton cases of phi passed")

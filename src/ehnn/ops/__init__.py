@@ -1,31 +1,37 @@
-"""Sums over pointers, without parameters: each has a plain reference beside its fast versions."""
+"""Operations: a folder each, with the definition (``naive.py``) beside the fast versions."""
 
-from .backend import use_backend
-from .dropout import Mask, seeded_dropout
+from ehnn._utils.moved import former
+
+from .attention_logits import attention_logits as attention_logits
+from .dispatch import explain, use_backend
+from .dropout import Mask as Mask
+from .dropout import seeded_dropout
+from .ehnn_mlp import EhnnMlp as EhnnMlp
+from .ehnn_mlp import ehnn_mlp as ehnn_mlp
 from .grouped_matmul import grouped_matmul
-from .join import join
-from .layer_norm import layer_norm, norm_and_skip
-from .linear import linear
-from .segment_sum import segment_mean, segment_sum, spread
-from .shifted_relu import shifted_relu
-from .small_phi import small_phi, small_phi_fits
-from .softmax_sum import reference_softmax_sum, segment_softmax_sum
+from .linear import linear as linear
+from .memory import bounded_memory
+from .norm import layer_norm as layer_norm
+from .phi import PhiWeights as PhiWeights
+from .phi import Residual as Residual
+from .phi import phi as phi
+from .relation import members_to_targets as members_to_targets
+from .relation import pool as pool
+from .relation import to_targets as to_targets
+from .segment_sum import broadcast_rows, segment_mean, segment_sum
+from .softmax_sum import segment_softmax_sum
 
+# "x as x": for the layers of ehnn.nn, not public.
 __all__ = [
-    "Mask",
+    "bounded_memory",
+    "broadcast_rows",
+    "explain",
     "grouped_matmul",
-    "join",
-    "layer_norm",
-    "linear",
-    "norm_and_skip",
-    "reference_softmax_sum",
     "seeded_dropout",
     "segment_mean",
     "segment_softmax_sum",
     "segment_sum",
-    "shifted_relu",
-    "small_phi",
-    "small_phi_fits",
-    "spread",
     "use_backend",
 ]
+
+__getattr__ = former(__name__, {"spread": "ehnn.ops:broadcast_rows"})

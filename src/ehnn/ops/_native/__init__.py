@@ -1,0 +1,1 @@
+"""What C kernels need: a compiler, threads, warnings where they are missing."""

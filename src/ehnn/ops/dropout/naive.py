@@ -1,0 +1,48 @@
+"""The definition of `seeded_dropout`: the mask, a hash of a seed and a position."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+
+class Mask(NamedTuple):
+    """Which elements are dropped: a function of the seed, the number of rows and the element's place.
+
+    Attributes:
+        seed: int64, no dimensions; None: PyTorch draws the mask.
+        p: probability of zero.
+        rows: ``[rows]``, where only some rows of a whole are here: their numbers in the whole.
+        whole: how many rows the whole has.
+    """
+
+    seed: Tensor | None
+    p: float
+    rows: Tensor | None = None
+    whole: int | None = None
+
+
+def reference_dropout(x: Tensor, mask: Mask) -> Tensor:
+    """``x [rows, …]`` with the elements of the mask zeroed and the rest divided by 1 − p."""
+    if mask.seed is None:
+        return F.dropout(x, mask.p)
+    keep = uniform(mask, x.shape) >= mask.p
+    return torch.where(keep, x * (1 / (1 - mask.p)), 0)
+
+
+def uniform(mask: Mask, shape: torch.Size) -> Tensor:
+    """Numbers in [0, 1) from a 32-bit integer hash (two multiply-xorshift rounds) of seed + position."""
+    assert mask.seed is not None
+    rows = torch.arange(shape[0], device=mask.seed.device) if mask.rows is None else mask.rows
+    width = shape[1:].numel()
+    place = (rows.unsqueeze(1) * width + torch.arange(width, device=rows.device)).reshape(shape)
+    whole = shape[0] if mask.whole is None else mask.whole
+    value = place * 0x85EBCA6B + (mask.seed + 0x9E3779B9 * whole)
+    for factor in (0x7FEB352D, 0x846CA68B):
+        value = value & 0xFFFFFFFF
+        value = ((value ^ (value >> 16)) * factor) & 0xFFFFFFFF
+    value = value ^ (value >> 15)
+    return value.to(torch.float32) * 2.0**-32

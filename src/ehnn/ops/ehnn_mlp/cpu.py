@@ -1,0 +1,183 @@
+"""An EHNN-MLP layer of few rows on a CPU as one kernel in C (``layer.c``), with a hand-written gradient.
+
+Each φ is that of ``phi.c``, and each sum that of ``sums.c``. Of few rows the arithmetic takes less time than
+the calls around it: autograd sees one operation instead of about ten, and what the relation says is told to
+the kernel once, in a `Plan` that is kept as long as the relation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+
+from ehnn._utils.cached import plain_tensors
+from ehnn.hypergraph.weighted import WeightedPattern
+from ehnn.overlap import Overlap
+
+from .._native.compiled import missing
+from ..autograd import differentiable
+from ..dispatch import not_on, transformed
+from ..dropout import drawn
+from ..memory import bound
+from ..phi.calls import ROWS_PER_THREAD
+from ..phi.cpu import FEW, unfit
+from ..phi.inlined import Inlined
+from .calls import Kind, Plan, backward, forward
+from .naive import EhnnMlp
+
+_plans: WeakKeyDictionary[Overlap, dict[Kind, Plan]] = WeakKeyDictionary()
+
+
+def supports(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> str | None:
+    """Why the C kernel does not take these, or None."""
+    elsewhere = not_on(x, "cpu")
+    if elsewhere:
+        return elsewhere
+    for name, module in zip(("phi1", "phi2", "phi3", "bias"), parts.modules, strict=False):
+        if not isinstance(module, Inlined):
+            return f"{name} is a {type(module).__name__}, which has to be called"
+        reason = module.reason_to_call()
+        if reason:
+            return f"{name} has to be called: {reason}"
+    reason = unfit(x, parts.phi3.d_out) or missing("layer", x.dtype) or _unfit_relation(overlap, x.shape[1])
+    if reason:
+        return reason
+    if any(mask is not None and mask.rows is not None for mask in parts.masks):
+        return "the dropout masks are those of some rows of a whole"
+    return drawn(*parts.masks) or _unfit_weights(x, parts)
+
+
+def _unfit_relation(overlap: Overlap, d: int) -> str | None:
+    """None unless the relation is sharded, sampled, empty or large."""
+    if type(overlap) is not Overlap or not overlap.target_batch.is_cpu:
+        return "the relation is sharded, sampled or not on a CPU"
+    if any(isinstance(p, WeightedPattern) for p in (overlap.source_to_group, overlap.source_to_graph)):
+        return "incidences or hyperedges have weights"
+    rows = overlap.num_sources, overlap.num_groups, overlap.num_targets
+    most = min(FEW // d, 2 * ROWS_PER_THREAD)
+    if max(rows) + overlap.num_members > most:
+        return f"the relation has more than {most} rows, of which φ by φ is as fast and uses threads"
+    return None if min(rows) else "there are no sources, no pairs or no targets"
+
+
+def _unfit_weights(x: Tensor, parts: EhnnMlp) -> str | None:
+    """A kernel reads memory as it is told to: nothing may be of another kind or size than it thinks."""
+    given, layout, dtype = parts.tensors, _layout_of(x, parts), x.dtype
+    if len(given) == len(layout.shapes):
+        for p, shape in zip(given, layout.shapes, strict=True):
+            if p.shape != shape or p.dtype is not dtype or not p.is_cpu:
+                break
+        else:
+            return None
+    return f"the parameters are not of the shapes that the layer has, of {dtype} or on a CPU"
+
+
+def run(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
+    """`ehnn_mlp`."""
+    given, masks = parts.tensors, parts.masks
+    plan = plan_of(overlap, x, parts)
+    seeds = [None if m is None else m.seed for m in masks] if any(masks) else []
+    told = Told(plan, _layout_of(x, parts), [0.0 if m is None else m.p for m in masks], len(seeds))
+    if torch.is_grad_enabled() or transformed():
+        return _function(told, x, *seeds, *given)[0]
+    given = [p.contiguous() for p in given]
+    return forward(plan, told.masks(seeds), x.contiguous(), told.layout.places(given), gradient=False)[0]
+
+
+def plan_of(overlap: Overlap, x: Tensor, parts: EhnnMlp) -> Plan:
+    """What the kernel is told of a relation, made once."""
+    encoding = parts.phi1.encoding
+    rows = overlap.num_sources, overlap.num_groups + overlap.num_members, overlap.num_targets
+    again = any(bound(r) is not None for r in rows)
+    kind = Kind(
+        x.shape[1], x.dtype, (encoding.kind, encoding.dim), parts.aggregation == "mean", parts.scale,
+        parts.pooled, not again,
+    )  # fmt: skip
+    plans = _plans.get(overlap)
+    if plans is None:
+        plans = _plans[overlap] = {}
+    if kind not in plans:
+        with plain_tensors():
+            sizes = overlap.sizes_and_pool if kind.pooled else overlap.sizes
+            seen = overlap.source_orders, sizes, overlap.target_orders
+            codes = [encoding.of(o, x.dtype) for o in seen] if encoding.dim else None
+            plans[kind] = Plan(overlap, kind, codes)
+    return plans[kind]
+
+
+class Layout:
+    """The shapes of the parameters, and where each gradient is in one tensor of them all."""
+
+    def __init__(self, d: int, code: int, norm: bool, bias: bool) -> None:
+        phi = [*[(d,)] * (2 * norm), (d, d + code), (d,), (d, d), (d,), (d, d), (d,)]
+        self.shapes = [*3 * phi, *([(d, code), (d,), (d, d), (d,)] if bias else [])]
+        self.norm, self.bias = norm, bias
+        starts = list(accumulate(map(math.prod, self.shapes), initial=0))
+        self.total = starts[-1]
+        strides = [(s[1], 1) if len(s) == 2 else (1,) for s in self.shapes]
+        self.parts = list(zip(self.shapes, strides, starts, strict=False))
+        self.offsets = self.whole(starts[:-1])
+
+    def places(self, given: Sequence[Tensor]) -> list[int]:
+        """Where the parameters are, and 0 for those that the layer does not have."""
+        return self.whole([p.data_ptr() for p in given])
+
+    def whole(self, at: list[int]) -> list[int]:
+        """A number for each parameter that a layer may have."""
+        if not self.norm:
+            at = [0, 0, *at[:6], 0, 0, *at[6:12], 0, 0, *at[12:]]
+        return at if self.bias else [*at, 0, 0, 0, 0]
+
+    def cut(self, gradients: Tensor) -> list[Tensor]:
+        """The gradient of each from ``[total]``."""
+        return [gradients.as_strided(*part) for part in self.parts]
+
+
+_layout = lru_cache(maxsize=64)(Layout)
+
+
+def _layout_of(x: Tensor, parts: EhnnMlp) -> Layout:
+    return _layout(x.shape[1], parts.phi1.encoding.dim, parts.phi1.gamma is not None, parts.bias is not None)
+
+
+@dataclass(eq=False)
+class Told:
+    """What is constant in a call."""
+
+    plan: Plan
+    layout: Layout
+    p: list[float]
+    seeds: int
+
+    def masks(self, seeds: Sequence[Any]) -> Any:
+        """The six masks as the kernel takes them; None if nothing is dropped."""
+        return self.plan.masks(seeds, self.p) if seeds else None
+
+
+def _forward(told: Told, x: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    seeds, given = rest[: told.seeds], [p.contiguous() for p in rest[told.seeds :]]
+    places = told.layout.places(given)
+    return forward(told.plan, told.masks(seeds), x.contiguous(), places, gradient=True)
+
+
+def _backward(told: Told, kept: Any, grads: Any) -> tuple[Any, ...]:
+    hidden, x, *rest = kept
+    seeds, given = rest[: told.seeds], [p.contiguous() for p in rest[told.seeds :]]
+    x, layout = x.contiguous(), told.layout
+    flat, masks, places = x.new_empty(layout.total), told.masks(seeds), layout.places(given)
+    dx = backward(told.plan, masks, x, hidden, places, grads[0].contiguous(), flat, layout.offsets)
+    return dx, *[None] * told.seeds, *layout.cut(flat)
+
+
+_function = differentiable(
+    "cpu_layer", _forward, _backward, keep=lambda told, tensors, outputs: (outputs[1], *tensors),
+    runs="looped",
+)  # fmt: skip

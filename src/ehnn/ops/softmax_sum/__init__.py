@@ -1,0 +1,137 @@
+r"""Softmax-weighted sums over the rows of a pattern, for logits that belong to the columns.
+
+.. math::
+    y_r = \sum_c \alpha_{rc} x_c, \qquad
+    \alpha_{rc} = \frac{\exp s_c}{\sum_{c'} \exp s_{c'}} \quad (c, c' \text{ in row } r)
+
+In the paper's attention (Eq. 11) the query does not depend on the target, so the logit s belongs to the
+source alone, separately for each head. Then α factors as exp(s_c) / Z_r, and with
+:math:`\bar x_c = \sum_r \alpha_{rc} \bar y_r` the gradients are
+
+.. math:: \bar s_c = x_c \cdot \bar x_c - \sum_r \alpha_{rc} (\bar y_r \cdot y_r)
+
+so forward and backward are each one weighted sum: nothing of size pairs × heads × channels is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from ehnn.hypergraph import SparsePattern
+from ehnn.hypergraph.pairs import OwnSums
+from ehnn.hypergraph.weighted import WeightedPattern
+
+from ..autograd import differentiable
+from ..dispatch import Implementation, Operation, backend_of, definition, in_forward_mode, not_on
+from ..segment_sum import broadcast_rows
+from ..segment_sum.linear_map import Side
+from ..segment_sum.weighted import copies
+from . import cpu, triton
+from .heads import fold, unfold
+from .naive import reference_softmax_sum
+
+
+def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: SparsePattern) -> Tensor:
+    """``x [num_cols, heads, c], logits [num_cols, heads] → [num_rows, heads, c]`` over ``pairs``."""
+    if x.shape[0] != pairs.num_cols or logits.shape != x.shape[:2]:
+        raise ValueError(
+            f"x must be [{pairs.num_cols}, heads, channels] and logits [{pairs.num_cols}, heads], "
+            f"got {list(x.shape)} and {list(logits.shape)}"
+        )
+    if x.dtype != logits.dtype:
+        raise ValueError(f"x and logits must have one dtype, got {x.dtype} and {logits.dtype}")
+    return SOFTMAX_SUM(x, logits, pairs)
+
+
+@dataclass(eq=False)
+class Softmax:
+    """The kernels of a backend and the pattern, row by row and column by column."""
+
+    forward: Callable[..., tuple[Tensor, Tensor]]
+    backward: Callable[..., tuple[Tensor, Tensor]]
+    rows: Side
+    columns: Side
+
+
+def softmax_over(pairs: SparsePattern, x: Tensor) -> Softmax:
+    """The sums over a pattern on the backend of ``x``."""
+    module, cut = (triton, True) if backend_of(x) == "triton" else (cpu, False)
+    split, t_split = (pairs.split, pairs.t_split) if cut else (None, None)
+    rows, columns = (pairs.ptr, pairs.index, split), (pairs.t_ptr, pairs.t_index, t_split)
+    return Softmax(module.forward, module.backward, rows, columns)
+
+
+def _forward(of: Softmax, x: Tensor, logits: Tensor) -> tuple[Tensor, ...]:
+    """Runs side by side are more heads."""
+    runs = x.shape[0]
+    y, lse = of.forward(fold(x), fold(logits), of.rows)
+    return unfold(y, runs), unfold(lse, runs)
+
+
+def _backward(of: Softmax, kept: Any, grads: Any) -> tuple[Tensor, ...]:
+    runs = kept[0].shape[0]
+    x, logits, y, lse = map(fold, kept)
+    return tuple(unfold(t, runs) for t in of.backward(fold(grads[0]), x, logits, y, lse, of.columns))
+
+
+_function = differentiable(
+    "segment_softmax_sum", _forward, _backward, keep=lambda of, tensors, outputs: (*tensors, *outputs)
+)
+
+
+def _run(x: Tensor, logits: Tensor, pairs: SparsePattern) -> Tensor:
+    return _function(softmax_over(pairs, x), x, logits)[0]
+
+
+def _not_own(x: Tensor, logits: Tensor, pairs: SparsePattern) -> str | None:
+    return None if isinstance(pairs, OwnSums) else ""
+
+
+def _not_weighted(x: Tensor, logits: Tensor, pairs: SparsePattern) -> str | None:
+    return None if isinstance(pairs, WeightedPattern) else ""
+
+
+def _run_weighted(x: Tensor, logits: Tensor, pairs: WeightedPattern) -> Tensor:
+    """Σ α w x: a weight multiplies the term of its pair, not the logit."""
+    return segment_softmax_sum(copies(x, pairs), broadcast_rows(logits, pairs.columns), pairs.per_row)
+
+
+def _declines(backend: str) -> Callable[[Tensor, Tensor, SparsePattern], str | None]:
+    def supports(x: Tensor, logits: Tensor, pairs: SparsePattern) -> str | None:
+        if backend == "cpu" and backend_of(x) != "cpu":
+            return "only on a CPU"
+        if backend == "triton" and not_on(x, "triton"):
+            return not_on(x, "triton")
+        if len(pairs) == 0 or x.numel() == 0:
+            return "there is nothing to add up"
+        return "it has no forward-mode derivative" if in_forward_mode() else None
+
+    return supports
+
+
+SOFTMAX_SUM = Operation(
+    "segment_softmax_sum",
+    Implementation("own", _not_own, lambda x, logits, pairs: pairs.reduce_softmax(x, logits)),
+    Implementation("weighted", _not_weighted, _run_weighted),
+    Implementation("triton", _declines("triton"), _run),
+    Implementation("cpu", _declines("cpu"), _run),
+    definition(reference_softmax_sum),
+)
+
+
+def partial_softmax_sum(x: Tensor, logits: Tensor, pairs: SparsePattern) -> tuple[Tensor, Tensor]:
+    """y and the float64 log-sum-exp of rows of which only some columns are here; not differentiable."""
+    of = softmax_over(pairs, x)
+    return of.forward(x.contiguous(), logits.contiguous(), of.rows)
+
+
+def partial_softmax_sum_backward(
+    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, pairs: SparsePattern
+) -> tuple[Tensor, Tensor]:
+    """Gradients of x and of the logits, from y and the log-sum-exp of the whole rows."""
+    of = softmax_over(pairs, x)
+    return of.backward(*(t.contiguous() for t in (grad, x, logits, y, lse)), of.columns)
