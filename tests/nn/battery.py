@@ -11,24 +11,35 @@ from torch import Tensor, nn
 
 import ehnn
 from ehnn import Hypergraph
-from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer, Readout, Stack, pairs_path
+from ehnn.nn import EHNNMLP, Block, EHNNLinear, EHNNTransformer, Readout, Stack, pairs_path
 from ehnn.nn.baselines import (
     CEGAT,
     CEGCN,
+    EDHNN,
     HAN,
     HCHA,
     HGNN,
     HNHN,
     MLP,
+    TFHNN,
     AllDeepSets,
     AllSetTransformer,
+    HealHGNN,
     HyperGCN,
+    PhenomNN,
+    SheafHyperGNN,
     UniGCNII,
 )
 from ehnn.testing import random_hypergraph
 
 Factory = Callable[[int, int], nn.Module]
 D_IN, D_OUT = 10, 16
+
+
+def square(layer: Factory, width: int) -> Factory:
+    """The layer with this width at both ends in the place of the battery's own."""
+    return lambda d_in, d_out: layer(width if d_in == D_IN else d_in, width if d_out == D_OUT else d_out)
+
 
 LAYERS: dict[str, Factory] = {
     "linear-lookup": partial(EHNNLinear, weights="lookup", source_orders=range(8), target_orders=range(8)),
@@ -44,6 +55,12 @@ LAYERS: dict[str, Factory] = {
     ),
     "transformer-no-global": partial(EHNNTransformer, global_interaction=False),
     "transformer-no-order": partial(EHNNTransformer, order_embedding=False, heads=2),
+    # Other widths take other kernels: see test_every_path_is_entered.
+    "mlp-16x16": square(EHNNMLP, 16),
+    "mlp-64x64-no-norm": square(partial(EHNNMLP, norm=False), 64),
+    "mlp-16x16-sum-dropout": square(partial(EHNNMLP, aggregation="sum", dropout=0.5), 16),
+    "transformer-16x16": square(EHNNTransformer, 16),
+    "transformer-64x64-no-norm": square(partial(EHNNTransformer, norm=False), 64),
     "all-deep-sets": AllDeepSets,
     "all-deep-sets-sum": partial(AllDeepSets, aggregation="sum"),
     "all-deep-sets-norm": partial(AllDeepSets, norm=True),
@@ -59,10 +76,10 @@ READOUTS: dict[str, Factory] = {
 """Layers with a row per batch member, whatever the target family."""
 
 MODELS: dict[str, Factory] = {
-    "stack-mlp": partial(Stack, layer=EHNNMLP, width=8, classifier=(6,)),
-    "stack-transformer": partial(Stack, layer=EHNNTransformer, width=8, path=pairs_path(2, "edges")),
+    "stack-mlp": partial(Stack, block=EHNNMLP, width=8, classifier=(6,)),
+    "stack-transformer": partial(Stack, block=EHNNTransformer, width=8, path=pairs_path(2, "edges")),
     "stack-deep": partial(
-        Stack, layer=EHNNMLP, width=8, path=("nodes", *["edges"] * 3, "nodes"), residual=True
+        Stack, block=Block(EHNNMLP, residual=True), width=8, path=("nodes", *["edges"] * 3, "nodes")
     ),
     "mlp-nodes": MLP,
     "cegcn": CEGCN,
@@ -73,6 +90,11 @@ MODELS: dict[str, Factory] = {
     "hypergcn": HyperGCN,
     "unigcnii": UniGCNII,
     "han": HAN,
+    "ed-hnn": EDHNN,
+    "tf-hnn": TFHNN,
+    "phenom-nn": PhenomNN,
+    "sheaf": SheafHyperGNN,
+    "heal": HealHGNN,
 }
 """Models from nodes to nodes: name -> factory(d_in, d_out)."""
 
@@ -101,7 +123,10 @@ def run(module: nn.Module, name: str, h: Hypergraph, families: tuple[str, str] |
     if name in MODELS:
         return module(h)
     source, target = families or FAMILIES["readout" if name in READOUTS else "layer"]
-    return module(features(h, source), h.overlap(source, target).prepare())
+    x = features(h, source)
+    width = getattr(module, "d_in", D_IN)
+    x = x if width == D_IN else x.repeat(1, width // D_IN + 1)[:, :width]
+    return module(x, h.overlap(source, target).prepare())
 
 
 def features(h: Hypergraph, family: str) -> Tensor:

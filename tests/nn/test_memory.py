@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from ehnn.nn import EHNNMLP, EHNNTransformer, Stack, bounded_memory
+from ehnn.nn import EHNNMLP, EHNNTransformer, Stack
+from ehnn.ops import bounded_memory
 from ehnn.testing import random_hypergraph
 
 

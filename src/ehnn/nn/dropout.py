@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 import torch
 from torch import Tensor, nn
 
 from ehnn.ops import Mask, seeded_dropout
+
+
+class Rows(Enum):
+    """What the rows are that a part of a layer sees."""
+
+    SOURCES = "sources"
+    GROUPS = "groups"
+    MEMBERS = "members"
+    GROUPS_AND_MEMBERS = "groups, then members"
+    TARGETS = "targets"
 
 
 class Dropout(nn.Module):
@@ -39,16 +51,14 @@ class Dropout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Same shape as ``x``; identity when not training."""
-        if not self.training or self.p == 0:
-            return x
-        mask = self.mask
-        return nn.functional.dropout(x, self.p) if mask is None else seeded_dropout(x, mask)
+        return seeded_dropout(x, self.mask)
 
     @property
     def mask(self) -> Mask | None:
-        """The mask of this step; None if there is none, or PyTorch draws it."""
-        active = self.seeded and self.training and self.p
-        return Mask(self.seed, self.p, *(self.rows or ())) if active else None
+        """The mask of this step, which PyTorch draws unless there is a seed; None if nothing is dropped."""
+        if not self.training or self.p == 0:
+            return None
+        return Mask(self.seed, self.p, *(self.rows or ())) if self.seeded else Mask(None, self.p)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"

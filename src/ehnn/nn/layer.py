@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from ehnn.hypergraph.validate import as_count
-from ehnn.ops import segment_mean, segment_sum, spread
+from ehnn._utils.validation import as_count
 from ehnn.overlap import Overlap
+
+from .dropout import Rows
 
 AGGREGATIONS = ("mean", "sum")
 
@@ -15,15 +16,33 @@ class Layer(nn.Module):
     """A map from features of source hyperedges to features of target hyperedges.
 
     ``layer(x, overlap)`` with ``x: [num_sources, d_in]`` returns ``[num_targets, d_out]``; the overlap
-    says which families these are.
+    says which families these are. A layer of your own is a subclass:
+
+    >>> import ehnn, torch
+    >>> class Sum(Layer):
+    ...     def forward(self, x, overlap):
+    ...         self.check(x, overlap)
+    ...         return ehnn.ops.segment_sum(x, overlap.merged)
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]])
+    >>> Sum(1, 1)(torch.ones(3, 1), h.overlap("nodes", "edges")).tolist()
+    [[2.0], [2.0]]
     """
 
     d_in: int
     d_out: int
+    takes_roles = True
+    """False for a layer that would ignore the roles of hyperedges: it refuses them."""
 
     def __init__(self, d_in: int, d_out: int) -> None:
         super().__init__()
         self.d_in, self.d_out = as_count(d_in, "d_in", 1), as_count(d_out, "d_out", 1)
+
+    def rows_seen(self) -> dict[nn.Module, Rows]:
+        """Which rows parts of the layer see: for dropout masks that know the rows of a whole hypergraph.
+
+        Parts that are not named see the targets.
+        """
+        return {}
 
     def check(self, x: Tensor, overlap: Overlap) -> None:
         """Raise a ValueError if ``x`` does not fit the layer and the source family."""
@@ -31,6 +50,10 @@ class Layer(nn.Module):
             raise ValueError(
                 f"a layer is called as layer(x, overlap), overlap being h.overlap(source, target), got "
                 f"{type(overlap).__name__}"
+            )
+        if not self.takes_roles and overlap.num_roles != (1, 1):
+            raise ValueError(
+                f"{type(self).__name__} does not take roles; h.replace(roles=None) tells it to ignore them"
             )
         if not isinstance(x, Tensor):
             raise ValueError(f"x must be a tensor, got {type(x).__name__}")
@@ -57,27 +80,3 @@ def check_choice(name: str, value: str, choices: tuple[str, ...]) -> str:
     if value not in choices:
         raise ValueError(f"{name} must be one of {choices}, got {value!r}")
     return value
-
-
-def pool(x: Tensor, overlap: Overlap, aggregation: str) -> Tensor:
-    """``[num_sources, d] → [num_members, d]``: the 𝓘 = 0 term, over all sources of a batch member."""
-    if overlap.pool is None:
-        total = x.sum(0, keepdim=True)
-        return total / max(x.shape[0], 1) if aggregation == "mean" else total
-    return segment_mean(x, overlap.pool) if aggregation == "mean" else segment_sum(x, overlap.pool)
-
-
-def to_targets(groups: Tensor, overlap: Overlap) -> Tensor:
-    """``[num_groups, d] → [num_targets, d]``: Σ over 𝓘 ≥ 1."""
-    return groups if overlap.gather is None else segment_sum(groups, overlap.gather)
-
-
-def members_to_targets(rows: Tensor, overlap: Overlap) -> Tensor:
-    """``[num_members, d] → [num_targets, d]`` (broadcast where there is one member)."""
-    return rows if overlap.spread is None else spread(rows, overlap.spread)
-
-
-def to_targets_with_pool(rows: Tensor, overlap: Overlap) -> Tensor:
-    """``[num_groups + num_members, d] → [num_targets, d]``: Σ over 𝓘 ≥ 0, the pool standing last."""
-    groups, members = rows.split([overlap.num_groups, overlap.num_members])
-    return to_targets(groups, overlap) + members_to_targets(members, overlap)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.validate import as_count
-from ehnn.ops import grouped_matmul, segment_mean, segment_sum, spread
+from ehnn._utils.validation import as_count
+from ehnn.ops import broadcast_rows, grouped_matmul, members_to_targets, segment_mean, segment_sum
+from ehnn.ops.memory import checkpointed
 from ehnn.overlap import Overlap
+from ehnn.overlap.relation import Order
 
-from .layer import AGGREGATIONS, Layer, check_choice, members_to_targets
-from .memory import checkpointed
+from .layer import AGGREGATIONS, Layer, check_choice
 from .order import OrderEncoding
+from .role_weights import Matrix, RoleLookupWeights, as_counts, as_matrix
 from .weights import HyperWeights, LookupWeights
 
 WEIGHTS = ("lookup", "hypernetwork")
@@ -31,17 +34,26 @@ class EHNNLinear(Layer):
     Here i runs over *hyperedges*. Eq. 6 runs over multi-indices, where a hyperedge of order k occurs
     k! times; that factor is part of our matrices: ``weight(k, l, i)`` = k! · 𝓦(k, l, 𝓘) of the paper.
 
+    Between hyperedges with roles, k and l are the role counts and 𝓘 is the matrix M[r, s] = |i_r ∩ j_s|: one
+    weight for each orbit of pairs, which is maximally expressive again (see `ehnn.algebra.role_layer`).
+
     Args:
         d_in, d_out: widths.
         weights: ``"lookup"`` holds a free matrix per triplet for the given orders; ``"hypernetwork"``
             makes them from (k, l, 𝓘) by an MLP, for any order.
-        source_orders, target_orders: the orders in the lookup table (lookup only).
+        source_orders, target_orders: the orders in the lookup table (lookup only): integers, or tuples of
+            role counts.
         hidden: width of the hypernetwork (default ``d_out``).
         aggregation: ``"sum"`` as in Eq. 6, or ``"mean"`` over the sources of a group and of the pool.
         global_interaction: False drops 𝓘 = 0.
 
     Memory: no matrix per hyperedge, only per distinct triplet, and of those at most 32 MiB at a time
     (made again in the backward pass if there are more).
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> EHNNLinear(4, 8)(torch.ones(4, 4), h.overlap("nodes", "edges")).shape
+    torch.Size([2, 8])
 
     Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
     """
@@ -52,8 +64,8 @@ class EHNNLinear(Layer):
         d_out: int,
         *,
         weights: str = "hypernetwork",
-        source_orders: Iterable[int] | None = None,
-        target_orders: Iterable[int] | None = None,
+        source_orders: Iterable[Order] | None = None,
+        target_orders: Iterable[Order] | None = None,
         hidden: int | None = None,
         aggregation: str = "sum",
         global_interaction: bool = True,
@@ -62,11 +74,11 @@ class EHNNLinear(Layer):
         check_choice("weights", weights, WEIGHTS)
         self.aggregation = check_choice("aggregation", aggregation, AGGREGATIONS)
         self.global_interaction = global_interaction
-        self.weights: LookupWeights | HyperWeights
+        self.weights: LookupWeights | RoleLookupWeights | HyperWeights
         if weights == "lookup":
             if source_orders is None or target_orders is None:
                 raise ValueError("weights='lookup' needs source_orders and target_orders, the orders to hold")
-            self.weights = LookupWeights(d_in, d_out, source_orders, target_orders)
+            self.weights = _table(d_in, d_out, source_orders, target_orders)
         else:
             self.weights = HyperWeights(
                 d_in,
@@ -75,15 +87,23 @@ class EHNNLinear(Layer):
                 as_count(d_out if hidden is None else hidden, "hidden", 1),
             )
 
-    def weight(self, k: int, l: int, i: int) -> Tensor:
-        """``[d_in, d_out]``: the matrix from sources of order k to targets of order l that share i nodes."""
-        self.weights.check([k], [l])
-        if not 0 <= i <= min(k, l):
-            raise ValueError(f"the overlap of orders {k} and {l} must be from 0 to {min(k, l)}, got {i}")
-        return self.weights(torch.tensor([[k, l, i]], device=self._device()))[0]
+    def weight(self, k: Order, l: Order, m: Matrix) -> Tensor:
+        """``[d_in, d_out]``: the matrix from sources of order k to targets of order l that share m nodes.
 
-    def bias(self, l: int) -> Tensor:
-        """``[d_out]``: the bias of targets of order l."""
+        With roles k and l are tuples of role counts, and m is the overlap matrix as nested tuples.
+
+        >>> EHNNLinear(2, 3).weight((2, 1), (1, 1), ((1, 0), (0, 0))).shape
+        torch.Size([2, 3])
+        """
+        self.weights.check([k], [l])
+        if isinstance(k, int) and isinstance(l, int) and isinstance(m, int) and not 0 <= m <= min(k, l):
+            raise ValueError(f"the overlap of orders {k} and {l} must be from 0 to {min(k, l)}, got {m}")
+        k, l = as_counts(k, "k"), as_counts(l, "l")
+        asked = torch.tensor([[*k, *l, *as_matrix(m, k, l)]], device=self._device())
+        return self.weights(asked, (len(k), len(l)))[0]
+
+    def bias(self, l: Order) -> Tensor:
+        """``[d_out]``: the bias of targets of order l, with roles a tuple of role counts."""
         self.weights.check([], [l])
         return self.weights.bias(torch.tensor([l], device=self._device()))[0]
 
@@ -92,34 +112,34 @@ class EHNNLinear(Layer):
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
-        if isinstance(self.weights, LookupWeights):
+        if not isinstance(self.weights, HyperWeights):
             self.weights.check(overlap.distinct_source_orders, overlap.distinct_target_orders)
-        y = self._local(x, overlap) + spread(
+        y = self._local(x, overlap) + broadcast_rows(
             self.weights.bias(overlap.target_orders.values), overlap.target_orders.pairs
         )
         return y + self._global(x, overlap) if self.global_interaction else y
 
     def _local(self, x: Tensor, overlap: Overlap) -> Tensor:
-        triplets = overlap.triplets
+        triplets = overlap.weight_groups
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
         groups = reduce(x, triplets.local)
-        spans = self._spans(triplets.values.shape[0])
+        spans, roles = self._spans(triplets.values.shape[0]), overlap.num_roles
         if len(spans) == 1:  # without the Python integers, for which a compiled layer would be made again
-            return segment_sum(self._multiply(groups, triplets.values, triplets.ptr), triplets.gather)
+            return segment_sum(self._multiply(roles, groups, triplets.values, triplets.ptr), triplets.gather)
         out = []
         for a, b in spans:
             rows = groups[triplets.ends[a] : triplets.ends[b]]
             part = (rows, triplets.values[a:b], triplets.ptr[a : b + 1] - triplets.ptr[a])
-            out.append(_recomputed(self._multiply, True, *part))
+            out.append(_recomputed(partial(self._multiply, roles), True, *part))
         return segment_sum(torch.cat(out), triplets.gather)
 
-    def _multiply(self, x: Tensor, triplets: Tensor, ptr: Tensor) -> Tensor:
-        return grouped_matmul(x, self.weights(triplets).to(x.dtype), ptr)
+    def _multiply(self, roles: tuple[int, int], x: Tensor, triplets: Tensor, ptr: Tensor) -> Tensor:
+        return grouped_matmul(x, self.weights(triplets, roles).to(x.dtype), ptr)
 
     def _global(self, x: Tensor, overlap: Overlap) -> Tensor:
-        k, l = overlap.source_orders.values, overlap.target_orders.values
+        k, l = overlap.source_orders.table, overlap.target_orders.table
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
-        pooled = reduce(x, overlap.triplets.pool).reshape(overlap.num_members, k.shape[0], self.d_in)
+        pooled = reduce(x, overlap.weight_groups.pool).reshape(overlap.num_members, k.shape[0], self.d_in)
         spans = self._spans(l.shape[0], per_item=max(k.shape[0], 1))
         table = torch.cat([_recomputed(self._mix, len(spans) > 1, pooled, k, l[a:b]) for a, b in spans], 1)
         if table.shape[1] == 1:
@@ -129,9 +149,10 @@ class EHNNLinear(Layer):
 
     def _mix(self, pooled: Tensor, k: Tensor, l: Tensor) -> Tensor:
         """``[members, source orders, d_in] → [members, target orders, d_out]``."""
-        every = torch.broadcast_tensors(k.unsqueeze(1), l, l.new_zeros(()))
-        triplets = torch.stack(every, -1).flatten(0, 1)
-        matrices = self.weights(triplets).reshape(k.shape[0], l.shape[0], self.d_in, self.d_out)
+        (K, R), (L, S) = k.shape, l.shape
+        parts = k.unsqueeze(1).expand(K, L, R), l.expand(K, L, S), l.new_zeros(()).expand(K, L, R * S)
+        triplets = torch.cat(parts, -1).flatten(0, 1)
+        matrices = self.weights(triplets, (R, S)).reshape(k.shape[0], l.shape[0], self.d_in, self.d_out)
         return torch.einsum("bki,klio->blo", pooled, matrices.to(pooled.dtype))
 
     def _spans(self, items: int, per_item: int = 1) -> list[tuple[int, int]]:
@@ -144,6 +165,14 @@ class EHNNLinear(Layer):
     def extra_repr(self) -> str:
         told = f"aggregation={self.aggregation!r}, global={self.global_interaction}"
         return f"{self.d_in}, {self.d_out}, {told}"
+
+
+def _table(
+    d_in: int, d_out: int, source_orders: Iterable[Order], target_orders: Iterable[Order]
+) -> LookupWeights | RoleLookupWeights:
+    orders = [o if isinstance(o, Tensor) else list(o) for o in (source_orders, target_orders)]
+    with_roles = any(isinstance(order, tuple) for given in orders for order in given)
+    return (RoleLookupWeights if with_roles else LookupWeights)(d_in, d_out, *orders)
 
 
 def _recomputed(fn: Callable[..., Tensor], again: bool, *args: Tensor) -> Tensor:

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from ehnn.ops import segment_mean, segment_sum
-from ehnn.ops.cpu_layer import layer_fits
-from ehnn.overlap import Orders, Overlap
+from ehnn.ops import EhnnMlp, ehnn_mlp
+from ehnn.overlap import Overlap
 
-from .at_once import AtOnce
-from .layer import (
-    AGGREGATIONS,
-    Layer,
-    check_choice,
-    members_to_targets,
-    pool,
-    to_targets,
-    to_targets_with_pool,
-)
+from .dropout import Rows
+from .layer import AGGREGATIONS, Layer, check_choice
 from .order import OrderEncoding
 from .phi import OrderBias, Phi
-
-APART = 2**20
-"""Numbers from which on, on a CPU, φ₂ of the pool is a call of its own, which saves a copy of the groups."""
 
 
 class EHNNMLP(Layer):
@@ -71,48 +58,27 @@ class EHNNMLP(Layer):
     ) -> None:
         super().__init__(d_in, d_out)
         self.aggregation = check_choice("aggregation", aggregation, AGGREGATIONS)
-        self.global_interaction, self.scale, self.dropout = global_interaction, scale, dropout
+        self.global_interaction, self.scale = global_interaction, scale
         code = OrderEncoding(order_encoding if order_embedding else None, d_out)
         self.phi1 = Phi(d_in, d_out, code, dropout=dropout, norm=norm)
         self.phi2 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
         self.phi3 = Phi(d_out, d_out, code, dropout=dropout, norm=norm)
         self.bias = OrderBias(d_out, code) if order_embedding else None
-        self._at_once: AtOnce | None = None
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
-        y = None
-        if layer_fits(x, self.d_in, self.d_out):
-            if self._at_once is None or not self._at_once.knows(self):
-                self._at_once = AtOnce(self)
-            y = self._at_once(self, x, overlap)
-        return self._part_by_part(x, overlap) if y is None else y
+        return ehnn_mlp(x, overlap, self.parts())
 
-    def _part_by_part(self, x: Tensor, overlap: Overlap) -> Tensor:
-        x = self.phi1(x, overlap.source_orders)
-        reduce = segment_mean if self.aggregation == "mean" else segment_sum
-        local = self._scaled(reduce(x, overlap.local))
-        if self.global_interaction:
-            y = self._groups_and_pool(local, self._scaled(pool(x, overlap, self.aggregation)), overlap)
-        else:
-            y = to_targets(self.phi2(local, overlap.sizes), overlap)
-        bias = None if self.bias is None else self.bias(overlap.target_orders)
-        return self.phi3(y, overlap.target_orders, bias)
+    def parts(self) -> EhnnMlp:
+        """φ₁, φ₂, φ₃, 𝓑 and the settings, as the equation has them."""
+        settings = self.aggregation, self.scale, self.global_interaction
+        return EhnnMlp(self.phi1, self.phi2, self.phi3, self.bias, *settings)
 
-    def _groups_and_pool(self, local: Tensor, total: Tensor, overlap: Overlap) -> Tensor:
-        """Σ over 𝓘 ≥ 0 of φ₂, for each target."""
-        drops = self.training and self.dropout  # a mask depends on the number of rows
-        if local.device.type != "cpu" or local.numel() < APART or drops:
-            return to_targets_with_pool(self.phi2(torch.cat([local, total]), overlap.sizes_and_pool), overlap)
-        members = self.phi2(total, Orders.constant(0, total.shape[0], total.device))
-        if overlap.gather is None and not hasattr(overlap.spread, "reduce_sum"):
-            return self.phi2(local, overlap.sizes, (members, overlap.spread))
-        return to_targets(self.phi2(local, overlap.sizes), overlap) + members_to_targets(members, overlap)
-
-    def _scaled(self, x: Tensor) -> Tensor:
-        return x if self.scale == 1 else self.scale * x
+    def rows_seen(self) -> dict[nn.Module, Rows]:
+        groups = Rows.GROUPS_AND_MEMBERS if self.global_interaction else Rows.GROUPS
+        return {self.phi1: Rows.SOURCES, self.phi2: groups}
 
     def extra_repr(self) -> str:
         scale = f", scale={self.scale:g}" if self.scale != 1 else ""
-        told = f"aggregation={self.aggregation!r}{scale}, global={self.global_interaction}"
-        return f"{self.d_in}, {self.d_out}, {told}"
+        settings = f"aggregation={self.aggregation!r}{scale}, global={self.global_interaction}"
+        return f"{self.d_in}, {self.d_out}, {settings}"

@@ -8,19 +8,38 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph.kept import plain_tensors
+from ehnn._utils.cached import plain_tensors
 from ehnn.overlap import Orders
 
 ORDER_ENCODINGS = ("sinusoidal", "number")
+_TURN = 0.7548776662466927
+"""1 over the plastic number: multiples of it and of its square fill the unit square evenly."""
 
 
 class OrderEncoding(nn.Module):
-    r"""An integer as a vector: computed on the fly for any order, with no table and no maximum.
+    r"""An order as a vector: computed on the fly for any order, with no table and no maximum.
 
-    ``"sinusoidal"`` (the paper's) gives ``dim`` channels, :math:`\sin(k / 10000^{2c/d})` and
+    The ``kind`` ``"sinusoidal"`` (the paper's) gives ``dim`` channels, :math:`\sin(k / 10000^{2c/d})` and
     :math:`\cos(k / 10000^{2c/d})`. ``"number"`` gives one channel that holds k / 10: two orders
     can then be compared by their difference, which a ReLU network carries on past the orders it was
-    trained on. ``None`` gives no channels (the ablation without order embedding).
+    trained on; it takes no roles. ``None`` gives no channels (the ablation without order embedding).
+
+    With roles the order is a vector of role counts, or the overlap a matrix M, and ``"sinusoidal"`` gives
+
+    .. math:: \sin \langle \omega_c, M \rangle, \quad \cos \langle \omega_c, M \rangle, \qquad
+        \omega_{c, rs} = 10000^{-((2c/d + r g + s g^2) \bmod 1)}
+
+    with g = 0.7549 (1/g is the plastic number): every entry has all the rates of the paper, in another
+    order of the channels. These are the reasons for this choice:
+
+    - With one role it is the paper's encoding, bit for bit.
+    - The width does not depend on R, and a role that does not occur changes nothing. So a layer takes any
+      hypergraph, and one that was trained with two roles reads a third.
+    - It sees M as a whole: each channel is a character of the group of integer matrices, and rates that are
+      not rational multiples of each other tell all matrices apart. A sum of encodings of single entries
+      could not (`tests/algebra/test_algebra_roles.py`).
+    - Codes of matrices that are close are close, so an MLP on them carries over to matrices that it was not
+      trained on; rates drawn at random do not (`paper/experiments/role_encoding.py` compares).
 
     >>> OrderEncoding("number", 8)(torch.tensor([2, 5000])).tolist()
     [[0.20000000298023224], [500.0]]
@@ -59,18 +78,41 @@ class OrderEncoding(nn.Module):
         return orders.codes[key]
 
     def forward(self, orders: Tensor) -> Tensor:
-        """``[distinct]`` integers → ``[distinct, dim]``."""
+        """``[n]`` integers, ``[n, R]`` role counts or ``[n, R, S]`` overlap matrices → ``[n, dim]``."""
         # On another device, or with nothing in it, it is after `load_state_dict(…, assign=True)`.
         here = self.rates.device == orders.device
         return self._encode(orders, self.rates if here else self._fresh_rates(orders.device))
 
     def _encode(self, orders: Tensor, rates: Tensor) -> Tensor:
+        if orders.dim() > 1:
+            return self._encode_roles(orders if orders.dim() == 3 else orders.unsqueeze(2), rates)
         value = orders.to(rates.dtype).unsqueeze(1)
         if self.kind is None:
             return value[:, :0]
         if self.kind == "number":
             return value / 10  # of the size of other inputs for common orders
-        angle = value * rates
+        return self._waves(value * rates)
+
+    def _encode_roles(self, counts: Tensor, rates: Tensor) -> Tensor:
+        """``[distinct, R, S] → [distinct, dim]``."""
+        if self.kind is None:
+            return counts.flatten(1)[:, :0].to(rates.dtype)
+        if self.kind == "number":
+            raise ValueError(
+                "order_encoding='number' takes no roles, and this relation has some; 'sinusoidal' takes them"
+            )
+        _, R, S = counts.shape
+        r, s = (torch.arange(size, device=rates.device, dtype=torch.float64) for size in (R, S))
+        shift = (r.unsqueeze(1) * _TURN + s * _TURN**2).reshape(-1, 1)
+        place = torch.arange(self._pairs, dtype=torch.float64, device=rates.device) * (
+            2.0 / max(self._width, 1)
+        )
+        turned = torch.exp(-math.log(10000.0) * ((place + shift) % 1.0))
+        # With one role the same bits as without.
+        turned = torch.cat([rates.unsqueeze(0).to(turned.dtype), turned[1:]])
+        return self._waves((counts.flatten(1).double() @ turned).to(rates.dtype))
+
+    def _waves(self, angle: Tensor) -> Tensor:
         return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, : self.dim]
 
     def extra_repr(self) -> str:

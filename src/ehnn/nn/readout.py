@@ -5,10 +5,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ehnn.ops import segment_softmax_sum
+from ehnn.ops import pool, segment_softmax_sum
 from ehnn.overlap import Overlap
 
-from .layer import AGGREGATIONS, Layer, check_choice, check_heads, pool
+from .layer import AGGREGATIONS, Layer, check_choice, check_heads
 from .products import check_dtype
 
 READOUTS = (*AGGREGATIONS, "attention")
@@ -17,9 +17,9 @@ READOUTS = (*AGGREGATIONS, "attention")
 class Readout(Layer):
     r"""A row per batch member from the features of its hyperedges.
 
-    ``"sum"`` and ``"mean"`` pool the sources; ``"attention"`` weighs them by a softmax of a learned
-    logit per head. A linear map follows. Any EHNN layer with target family ``"graph"`` is a readout
-    too, one that also sees orders (the invariant layer, l = 0).
+    The ``kind`` ``"sum"`` or ``"mean"`` pools the sources; ``"attention"`` weighs them by a softmax of a
+    learned logit for each of ``heads``. A linear map follows. Any EHNN layer with target family ``"graph"``
+    is a readout too, one that also sees orders (the invariant layer, l = 0).
 
     >>> import ehnn, torch
     >>> pair = ehnn.batch([ehnn.Hypergraph.from_edges([[0, 1]], x=torch.ones(2, 4)) for _ in range(2)])
@@ -44,6 +44,6 @@ class Readout(Layer):
         assert self.logit is not None
         logits = self.logit(x)
         value = x.unflatten(1, (self.heads, self.d_in // self.heads))
-        if overlap.pool is None:
+        if overlap.source_to_graph is None:
             return torch.einsum("sh,shc->hc", logits.softmax(0).to(x.dtype), value).reshape(1, -1)
-        return segment_softmax_sum(value, logits.to(x.dtype), overlap.pool).flatten(1)
+        return segment_softmax_sum(value, logits.to(x.dtype), overlap.source_to_graph).flatten(1)

@@ -2,17 +2,62 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
+from typing import Any
 
 from torch import Tensor, nn
 
-from ehnn.hypergraph import FAMILIES, Hypergraph
+from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.features import FAMILIES
 
 from .dropout import Dropout
 from .layer import Layer
 from .norm import LayerNorm
 from .products import Linear, check_dtype
+
+
+@dataclass(frozen=True)
+class Block:
+    r"""One layer of a `Stack` and what stands around it; every step of the stack is made by it.
+
+    .. math:: x' = \mathrm{dropout}(\sigma(\mathrm{layer}(x))), \qquad\text{or, residual,}\qquad
+        x' = x + \mathrm{dropout}(\sigma(\mathrm{layer}(\mathrm{LayerNorm}(x))))
+
+    Args:
+        layer: makes a layer from (d_in, d_out), for example ``EHNNMLP`` or
+            ``partial(EHNNTransformer, heads=8)``.
+        dropout: on the output of the layer.
+        activation: σ is ReLU, for layers that are linear; otherwise the identity.
+        residual: add the input of the layer on the rows that both ends share: all of them for the same
+            family, the nodes between ``"nodes"`` and ``"all"``. Without LayerNorm a sum that is handed on as
+            it is grows, and some runs never leave the loss of a constant prediction.
+        norm: LayerNorm before the layer of a residual block.
+        drop_kept: dropout on what is kept too. 0.5 on both leaves 1/16 of a node's own channels after four
+            layers.
+        after_last: whether activation and dropout follow the last layer of a stack too.
+
+    >>> import ehnn
+    >>> Block(ehnn.nn.EHNNMLP, dropout=0.5, residual=True).residual
+    True
+    """
+
+    layer: Callable[[int, int], Layer]
+    dropout: float = 0.0
+    activation: bool = False
+    residual: bool = False
+    norm: bool = True
+    drop_kept: bool = False
+    after_last: bool = True
+
+    def __post_init__(self) -> None:
+        if isinstance(self.layer, nn.Module):
+            name = type(self.layer).__name__
+            raise ValueError(f"layer must make layers, such as {name}, got one that is made")
+        if self.drop_kept and not self.residual:
+            raise ValueError("drop_kept=True needs residual=True: without, nothing is kept")
 
 
 class Stack(nn.Module):
@@ -24,24 +69,21 @@ class Stack(nn.Module):
 
     Args:
         d_in, d_out: channels of the input features and of the output.
-        layer: makes a layer from (d_in, d_out), for example ``EHNNMLP`` or
-            ``partial(EHNNTransformer, heads=8)``.
+        block: a `Block`, or what makes a layer from (d_in, d_out) and stands alone.
         width: channels between the layers.
         path: the families, one more than there are layers.
-        dropout: on the output of each layer.
         input_dropout: on the input features.
-        residual: add to the output of a layer its input on the rows that both ends share: all of them for
-            the same family, the nodes between ``"nodes"`` and ``"all"``. Dropout is on what the layer adds
-            and not on what is kept: 0.5 on both would leave 1/16 of a node's own channels after four layers.
-            Each layer then reads LayerNorm(x), as in x + Attn(LayerNorm(x)): a layer's output has the size of
-            its input, so a sum that is handed on as it is grows, and some runs never leave the loss of a
-            constant prediction.
-        classifier: hidden widths of the classifier.
-        drop_kept: dropout on what is kept, too.
-        norm: LayerNorm before the classifier, and before each layer of a residual stack.
-        final_norm: LayerNorm before the classifier; None: as ``norm``.
-        activation: ReLU after each layer, for layers that are linear.
-        after_last: whether activation and dropout follow the last layer too, or stand between layers only.
+        classifier: hidden widths of the classifier, which has the dropout of the block.
+        final_norm: LayerNorm before the classifier; None: as the block's ``norm``.
+        former: arguments of `Block`, as version 0.1 had them here.
+
+    >>> import ehnn, torch
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3]], x=torch.ones(4, 5))
+    >>> Stack(5, 3, ehnn.nn.EHNNMLP, width=16)(h).shape
+    torch.Size([4, 3])
+    >>> block = Block(ehnn.nn.EHNNMLP, dropout=0.5, residual=True)
+    >>> Stack(5, 3, block, path=("nodes", "edges", "graph"))(h).shape
+    torch.Size([1, 3])
 
     Shapes: a Hypergraph with features of the first family → ``[rows of the last family, d_out]``.
     """
@@ -50,48 +92,35 @@ class Stack(nn.Module):
         self,
         d_in: int,
         d_out: int,
-        layer: Callable[[int, int], Layer],
+        block: Block | Callable[[int, int], Layer] | None = None,
         *,
         width: int = 64,
         path: Sequence[str] = ("nodes", "all", "nodes"),
-        dropout: float = 0.0,
         input_dropout: float = 0.0,
-        residual: bool = False,
-        drop_kept: bool = False,
         classifier: Sequence[int] = (),
-        norm: bool = True,
         final_norm: bool | None = None,
-        activation: bool = False,
-        after_last: bool = True,
+        **former: Any,
     ) -> None:
         super().__init__()
-        if drop_kept and not residual:
-            raise ValueError("drop_kept=True needs residual=True: without, nothing is kept")
-        self.path, self.residual, self.drop_kept = tuple(path), residual, drop_kept
-        if isinstance(path, str) or len(self.path) < 2:
-            raise ValueError(f"path must name at least two families, got {path!r}")
-        families = (*FAMILIES, "graph")
-        unknown = [name for name in self.path if name not in families]
-        if unknown:
-            raise ValueError(f"path must be of the families {families}, got {unknown[0]!r}")
-        if isinstance(layer, nn.Module):
-            raise ValueError(f"layer must make layers, such as {type(layer).__name__}, got one that is made")
+        self.block = block = _block(block, former)
+        self.path = _checked(path)
+        steps = len(self.path) - 1
+        followed = steps if block.after_last else steps - 1
         self.input_dropout = Dropout(input_dropout)
         self.embed = Linear(d_in, width)
-        self.layers = nn.ModuleList([layer(width, width) for _ in self.path[1:]])
-        self.norms = nn.ModuleList(
-            [LayerNorm(width) if norm and residual else nn.Identity() for _ in self.layers]
-        )
-        steps = len(self.layers)
-        followed = steps if after_last else steps - 1
-        self.activations = [activation and i < followed for i in range(steps)]
-        self.dropouts = nn.ModuleList([Dropout(dropout if i < followed else 0.0) for i in range(steps)])
-        self.norm = LayerNorm(width) if (norm if final_norm is None else final_norm) else nn.Identity()
-        self.classifier = _mlp([width, *classifier, d_out], dropout)
+        self.layers = nn.ModuleList([block.layer(width, width) for _ in range(steps)])
+        normed = block.norm and block.residual
+        self.norms = nn.ModuleList([LayerNorm(width) if normed else nn.Identity() for _ in range(steps)])
+        self.activations = [block.activation and i < followed for i in range(steps)]
+        dropouts = [block.dropout if i < followed else 0.0 for i in range(steps)]
+        self.dropouts = nn.ModuleList([Dropout(p) for p in dropouts])
+        last = block.norm if final_norm is None else final_norm
+        self.norm = LayerNorm(width) if last else nn.Identity()
+        self.classifier = _mlp([width, *classifier, d_out], block.dropout)
 
     def extra_repr(self) -> str:
-        told = f"path={self.path}, residual={self.residual}"
-        told += ", drop_kept=True" if self.drop_kept else ""
+        told = f"path={self.path}, residual={self.block.residual}"
+        told += ", drop_kept=True" if self.block.drop_kept else ""
         return told + (f", activations={self.activations}" if any(self.activations) else "")
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
@@ -99,17 +128,20 @@ class Stack(nn.Module):
         x = h.features(self.path[0]) if x is None else x
         self._check(x)
         x = self.embed(self.input_dropout(x))
-        parts = (self.layers, self.norms, self.activations, self.dropouts, pairwise(self.path))
-        for layer, norm, activation, dropout, ends in zip(*parts, strict=True):
-            y = layer(norm(x), h.overlap(*ends))
-            y = y.relu() if activation else y
-            if not self.residual:
-                x = dropout(y)
-            elif self.drop_kept:
-                x = dropout(_with_shared_rows(y, x, *ends))
-            else:
-                x = _with_shared_rows(dropout(y), x, *ends)
+        for step, ends in enumerate(pairwise(self.path)):
+            x = self._step(step, x, h, ends)
         return self.classifier(self.norm(x))
+
+    def _step(self, step: int, x: Tensor, h: Hypergraph, ends: tuple[str, str]) -> Tensor:
+        """A `Block`: ``[rows of the source, width] → [rows of the target, width]``."""
+        dropout = self.dropouts[step]
+        y = self.layers[step](self.norms[step](x), h.overlap(*ends))
+        y = y.relu() if self.activations[step] else y
+        if not self.block.residual:
+            return dropout(y)
+        if self.block.drop_kept:
+            return dropout(_with_shared_rows(y, x, *ends))
+        return _with_shared_rows(dropout(y), x, *ends)
 
     def _check(self, x: Tensor) -> None:
         """Raise a ValueError where the features do not fit the parameters."""
@@ -117,6 +149,37 @@ class Stack(nn.Module):
         if x.shape[-1] != weight.shape[-1]:
             raise ValueError(f"x must have d_in={weight.shape[-1]} channels, got {x.shape[-1]}")
         check_dtype(x, weight)
+
+
+def _block(given: Block | Callable[[int, int], Layer] | None, former: dict[str, Any]) -> Block:
+    """The block, with what version 0.1 told the stack itself."""
+    known = {field.name for field in fields(Block)}
+    unknown = [name for name in former if name not in known]
+    if unknown:
+        raise TypeError(f"Stack has no argument {unknown[0]!r}")
+    given = former.pop("layer", None) if given is None else given
+    if given is None:
+        raise TypeError("Stack needs a block: a Block, or what makes a layer, such as EHNNMLP")
+    block = given if isinstance(given, Block) else Block(given)
+    if former:
+        told = ", ".join(f"{name}={value!r}" for name, value in former.items())
+        warnings.warn(
+            f"Stack(…, {told}) is now Stack(…, Block(layer, {told})); the old form goes with version 0.3",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    return replace(block, **former)
+
+
+def _checked(path: Sequence[str]) -> tuple[str, ...]:
+    """The path, if it is one of families."""
+    if isinstance(path, str) or len(path) < 2:
+        raise ValueError(f"path must name at least two families, got {path!r}")
+    families = (*FAMILIES, "graph")
+    unknown = [name for name in path if name not in families]
+    if unknown:
+        raise ValueError(f"path must be of the families {families}, got {unknown[0]!r}")
+    return tuple(path)
 
 
 def _with_shared_rows(y: Tensor, x: Tensor, source: str, target: str) -> Tensor:

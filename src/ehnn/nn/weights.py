@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph.kept import plain_tensors
+from ehnn._utils.cached import plain_tensors
+from ehnn._utils.validation import as_index
 from ehnn.hypergraph.pairs import starts
-from ehnn.hypergraph.validate import as_index
+from ehnn.overlap.relation import Order
 
 from .order import OrderEncoding
 
@@ -25,7 +26,7 @@ class LookupWeights(nn.Module):
     """
 
     def __init__(
-        self, d_in: int, d_out: int, source_orders: Iterable[int], target_orders: Iterable[int]
+        self, d_in: int, d_out: int, source_orders: Iterable[Order], target_orders: Iterable[Order]
     ) -> None:
         super().__init__()
         self.source_orders = _distinct(source_orders, "source_orders")
@@ -48,7 +49,7 @@ class LookupWeights(nn.Module):
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_places": {}}
 
-    def forward(self, triplets: Tensor) -> Tensor:
+    def forward(self, triplets: Tensor, num_roles: tuple[int, int] = (1, 1)) -> Tensor:
         """``[n, 3]`` (k, l, 𝓘) → ``[n, d_in, d_out]``."""
         ks, ls, first = self._place(triplets.device)
         k, l, i = triplets.unbind(1)
@@ -59,24 +60,34 @@ class LookupWeights(nn.Module):
         """``[n]`` orders l → ``[n, d_out]``."""
         return self.biases.index_select(0, orders)
 
-    def check(self, source_orders: Iterable[int], target_orders: Iterable[int]) -> None:
+    def check(self, source_orders: Iterable[Order], target_orders: Iterable[Order]) -> None:
         """A ValueError for an order outside the table."""
-        for name, orders, known in (
-            ("source", source_orders, self.source_orders),
-            ("target", target_orders, self.target_orders),
-        ):
-            unknown = sorted(set(orders) - set(known))
-            if unknown:
-                raise ValueError(f"{name} order {unknown[0]} is not in the lookup table, which holds {known}")
+        check_known("source", source_orders, self.source_orders)
+        check_known("target", target_orders, self.target_orders)
 
 
-def _distinct(orders: Iterable[int], name: str) -> list[int]:
+def check_known(name: str, orders: Iterable[Order], known: Sequence[Order]) -> None:
+    """A ValueError for an order that is not in a table."""
+    unknown = set(orders) - set(known)
+    if unknown:
+        first = sorted(unknown, key=_as_tuple)[0]
+        raise ValueError(f"{name} order {first} is not in the lookup table, which holds {list(known)}")
+
+
+def _as_tuple(order: Order) -> tuple[int, ...]:
+    return order if isinstance(order, tuple) else (order,)
+
+
+def _distinct(orders: Iterable[Order], name: str) -> list[int]:
     given = orders if isinstance(orders, Tensor) else list(orders)
     return sorted(set(as_index(given, name).tolist()))
 
 
 class HyperWeights(nn.Module):
-    """An MLP that makes the matrix of any (k, l, 𝓘) and the bias of any l; its size depends on neither."""
+    """An MLP that makes the matrix of any (k, l, 𝓘) and the bias of any l; its size depends on neither.
+
+    With roles k and l are role counts and 𝓘 is the matrix M; its size does not depend on the roles either.
+    """
 
     def __init__(self, d_in: int, d_out: int, encoding: OrderEncoding, hidden: int) -> None:
         super().__init__()
@@ -94,15 +105,16 @@ class HyperWeights(nn.Module):
         nn.init.uniform_(last.bias, -1 / math.sqrt(d_in), 1 / math.sqrt(d_in))
         nn.init.uniform_(last.weight, -1 / math.sqrt(d_in * hidden), 1 / math.sqrt(d_in * hidden))
 
-    def forward(self, triplets: Tensor) -> Tensor:
-        """``[n, 3]`` (k, l, 𝓘) → ``[n, d_in, d_out]``."""
-        dtype = self.bias_net[0].weight.dtype
-        code = self.encoding(triplets.reshape(-1)).to(dtype).reshape(-1, 3 * self.encoding.dim)
-        return self.net(code).reshape(triplets.shape[0], *self.shape)
+    def forward(self, triplets: Tensor, num_roles: tuple[int, int] = (1, 1)) -> Tensor:
+        """``[n, R + S + R · S]`` (k, l, M), without roles ``[n, 3]`` (k, l, 𝓘), → ``[n, d_in, d_out]``."""
+        R, S = num_roles
+        k, l, M = triplets.split([R, S, R * S], 1)
+        codes = torch.cat([self.encoding(part) for part in (k, l, M.unflatten(1, (R, S)))], 1)
+        return self.net(codes.to(next(self.parameters()).dtype)).reshape(triplets.shape[0], *self.shape)
 
     def bias(self, orders: Tensor) -> Tensor:
-        """``[n]`` orders l → ``[n, d_out]``."""
+        """``[n]`` orders l, or ``[n, S]`` role counts, → ``[n, d_out]``."""
         return self.bias_net(self.encoding(orders).to(self.bias_net[0].weight.dtype))
 
-    def check(self, source_orders: Iterable[int], target_orders: Iterable[int]) -> None:
+    def check(self, source_orders: Iterable[Order], target_orders: Iterable[Order]) -> None:
         """Any order will do."""

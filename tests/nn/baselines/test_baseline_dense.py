@@ -187,6 +187,7 @@ def test_gat(h: Hypergraph) -> None:
     torch.testing.assert_close(last(h.x, h), both.mean(1) + last.bias)
 
 
+@pytest.mark.filterwarnings("ignore:HAN ignores edge_weight")
 def test_han(h: Hypergraph) -> None:
     model = prepared(baselines.HAN(D_IN, 2, width=D_OUT, heads=3, metapaths=(1, 2), semantic=5)).eval()
     H = incidence(h)

@@ -29,8 +29,15 @@ MODELS = {
     "unigcnii": baselines.UniGCNII,
     "han": partial(baselines.HAN, heads=2),
     "han-two-metapaths": partial(baselines.HAN, heads=2, metapaths=(1, 2), layers=2),
+    "ed-hnn": baselines.EDHNN,
+    "ed-hnn-plain": partial(baselines.EDHNN, phi=0, rho=0, psi=1, alpha=0.0, classifier_layers=2),
+    "tf-hnn": baselines.TFHNN,
+    "phenom-nn": partial(baselines.PhenomNN, layers=3, lambda0=1.0),
+    "sheaf": partial(baselines.SheafHyperGNN, stalk=2),
+    "heal": baselines.HealHGNN,
 }
 each_model = pytest.mark.parametrize("name", MODELS)
+pytestmark = pytest.mark.filterwarnings("ignore:[A-Za-z]+ ignores edge_weight")
 
 
 def make(name: str, **options) -> torch.nn.Module:

@@ -11,16 +11,18 @@ pair and a few heads.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import leaky_relu
 
-from ehnn.hypergraph import Pairs
+from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import repeat
-from ehnn.ops.backend import NO_SECOND, backend_of, opaque
-from ehnn.ops.heads import fold, unfold, weighted_sum
+from ehnn.ops.autograd import differentiable, opaque
+from ehnn.ops.dispatch import backend_of, in_forward_mode
+from ehnn.ops.softmax_sum.heads import fold, unfold, weighted_sum
 
 _BUDGET = 2**25
 """Numbers of pairs × heads, or of pairs × channels, that are held at once."""
@@ -28,7 +30,7 @@ _BUDGET = 2**25
 _SLOPE = 0.2
 
 
-def additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: Pairs) -> Tensor:
+def additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: SparsePattern) -> Tensor:
     """``x [num_cols, heads, c] → y [num_rows, heads, c]``; 0 for empty rows.
 
     ``source [num_cols, heads]`` and ``target [num_rows, heads]`` are the logits' parts s and t; LeakyReLU has
@@ -36,12 +38,12 @@ def additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: Pairs) 
     """
     if len(pairs) == 0 or x.numel() == 0:
         return x.new_zeros(pairs.num_rows, *x.shape[1:]) + sum(t[:0].sum() for t in (x, source, target))
-    if backend_of(x) == "reference":
+    if backend_of(x) == "reference" or in_forward_mode():
         return reference_additive_attention(x, source, target, pairs)
-    return _Attention.apply(x, source, target, pairs.ptr, pairs.index, pairs.t_ptr, pairs.t_index)[0]
+    return _function(_Pattern(pairs), x, source, target)[0]
 
 
-def reference_additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: Pairs) -> Tensor:
+def reference_additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: SparsePattern) -> Tensor:
     """Plain version with autograd: gathers pairs × heads × channels."""
     rows = pairs.rows
     logits = leaky_relu(target[rows] + source[pairs.index], _SLOPE)
@@ -53,67 +55,29 @@ def reference_additive_attention(x: Tensor, source: Tensor, target: Tensor, pair
     return out.index_add(0, rows, alpha.unsqueeze(-1) * x[pairs.index])
 
 
-class _Attention(torch.autograd.Function):
-    """Inputs: x, source, target, ptr, index, t_ptr, t_index; outputs: y, log-sum-exp of each row."""
+@dataclass(eq=False)
+class _Pattern:
+    """Rows and columns of the pairs."""
 
-    # Dynamo takes the first of a variable number of arguments for a context: all are named.
-    @staticmethod
-    def forward(
-        x: Tensor,
-        source: Tensor,
-        target: Tensor,
-        ptr: Any,
-        index: Any,
-        t_ptr: Any,
-        t_index: Any,
-    ) -> tuple[Tensor, Tensor]:
-        return _forward(x, source, target, ptr, index)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        ctx.mark_non_differentiable(output[1])
-        ctx.save_for_backward(*inputs[:3], *output, *inputs[5:7])
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Any) -> tuple[Tensor | None, ...]:
-        return *_AttentionBackward.apply(grad, *ctx.saved_tensors), None, None, None, None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[tuple[Tensor, ...], Any]:
-        """Runs side by side are more heads."""
-        return _over_runs(_Attention, 3, info.batch_size, in_dims, args)
+    pairs: SparsePattern
 
 
-class _AttentionBackward(torch.autograd.Function):
-    """Inputs: grad, x, source, target, y, lse, t_ptr, t_index."""
-
-    @staticmethod
-    def forward(
-        grad: Tensor, x: Tensor, source: Tensor, target: Tensor, y: Tensor, lse: Tensor, t_ptr: Any,
-        t_index: Any,
-    ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-        return _backward(grad, x, source, target, y, lse, t_ptr, t_index)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        pass
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError(NO_SECOND.format("additive_attention"))
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> tuple[tuple[Tensor, ...], Any]:
-        return _over_runs(_AttentionBackward, 6, info.batch_size, in_dims, args)
+def _kernel(of: _Pattern, x: Tensor, source: Tensor, target: Tensor) -> tuple[Tensor, ...]:
+    """Runs side by side are more heads. Outputs: y, log-sum-exp of each row."""
+    found = _forward(fold(x), fold(source), fold(target), of.pairs.ptr, of.pairs.index)
+    return tuple(unfold(t, x.shape[0]) for t in found)
 
 
-def _over_runs(
-    fn: Any, values: int, runs: int, in_dims: tuple[Any, ...], args: tuple[Any, ...]
-) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-    """``fn`` with the runs of its first ``values`` arguments (``[rows, heads, …]``) folded into heads."""
-    folded = [fold(t, d, runs) for t, d in zip(args[:values], in_dims[:values], strict=True)]
-    out = fn.apply(*folded, *args[values:])
-    return tuple(unfold(t, runs) for t in out), (1,) * len(out)
+def _gradient(of: _Pattern, kept: Any, grads: Any) -> tuple[Tensor, ...]:
+    """``kept``: x, source, target, y, lse."""
+    grad, x, source, target, y, lse = map(fold, (*grads, *kept))
+    found = _backward(grad, x, source, target, y, lse, of.pairs.t_ptr, of.pairs.t_index)
+    return tuple(unfold(t, kept[0].shape[0]) for t in found)
+
+
+_function = differentiable(
+    "additive_attention", _kernel, _gradient, keep=lambda of, tensors, outputs: (*tensors, *outputs)
+)
 
 
 def _heads_at_once(heads: int, pairs: int) -> list[slice]:
@@ -121,7 +85,11 @@ def _heads_at_once(heads: int, pairs: int) -> list[slice]:
     return [slice(i, min(i + size, heads)) for i in range(0, heads, size)]
 
 
-@opaque("ehnn::additive_attention")
+def _fake_forward(x: Tensor, source: Tensor, target: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+    return x.new_empty(target.shape[0], *x.shape[1:]), torch.empty_like(target)
+
+
+@opaque("ehnn::additive_attention", _fake_forward)
 def _forward(x: Tensor, source: Tensor, target: Tensor, ptr: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     rows = repeat(ptr.diff(), index.shape[0])
     y = x.new_empty(target.shape[0], *x.shape[1:])
@@ -137,12 +105,13 @@ def _forward(x: Tensor, source: Tensor, target: Tensor, ptr: Tensor, index: Tens
     return y, lse
 
 
-@_forward.register_fake
-def _(x: Tensor, source: Tensor, target: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
-    return x.new_empty(target.shape[0], *x.shape[1:]), torch.empty_like(target)
+def _fake_backward(
+    grad: Tensor, x: Tensor, source: Tensor, target: Tensor, *_: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    return torch.empty_like(x), torch.empty_like(source), torch.empty_like(target)
 
 
-@opaque("ehnn::additive_attention_backward")
+@opaque("ehnn::additive_attention_backward", _fake_backward)
 def _backward(
     grad: Tensor,
     x: Tensor,
@@ -167,11 +136,6 @@ def _backward(
         ds[:, part] = torch.zeros_like(ds[:, part]).index_add_(0, cols, change)
         dt[:, part] = torch.zeros_like(dt[:, part]).index_add_(0, t_index, change)
     return dx, ds, dt
-
-
-@_backward.register_fake
-def _(grad: Tensor, x: Tensor, source: Tensor, target: Tensor, *_: Any) -> tuple[Tensor, Tensor, Tensor]:
-    return torch.empty_like(x), torch.empty_like(source), torch.empty_like(target)
 
 
 def _rows(t: Tensor, index: Tensor, part: slice) -> Tensor:

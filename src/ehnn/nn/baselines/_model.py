@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
+from ehnn._utils.validation import as_count
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import as_count
+from ehnn.hypergraph.roles import refuse_roles
 
 from ..dropout import Dropout
 from ..products import check_dtype
@@ -24,6 +26,7 @@ class NodeModel(nn.Module):
     """
 
     activation: Callable[[Tensor], Tensor] = staticmethod(torch.relu)
+    reads_edge_weight = False
 
     def __init__(self, d_in: int, d_out: int, *, width: int, layers: int, dropout: float) -> None:
         super().__init__()
@@ -46,6 +49,8 @@ class NodeModel(nn.Module):
 
     def features(self, h: Hypergraph, x: Tensor | None) -> Tensor:
         """The node features that the model reads, after a check that they fit."""
+        refuse_roles(h.roles, type(self).__name__)
+        self._warn_of_weights(h)
         x = h.features("nodes") if x is None else x
         if x.dim() != 2 or tuple(x.shape) != (h.num_nodes, self.d_in):
             raise ValueError(
@@ -53,6 +58,12 @@ class NodeModel(nn.Module):
             )
         check_dtype(x, next(self.parameters()))
         return x
+
+    def _warn_of_weights(self, h: Hypergraph) -> None:
+        given = {"edge_weight": not self.reads_edge_weight, "incidence_weight": True}
+        for name, ignored in given.items():
+            if ignored and getattr(h, name) is not None:
+                warnings.warn(f"{type(self).__name__} ignores {name}", stacklevel=4)
 
 
 class Propagation(nn.Module):

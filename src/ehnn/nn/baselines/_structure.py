@@ -8,14 +8,15 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs, clique_expansion
-from ehnn.hypergraph.kept import plain_tensors
+from ehnn._utils.cached import plain_tensors
+from ehnn.hypergraph import Hypergraph, SparsePattern, clique_expansion
 from ehnn.hypergraph.pairs import arange_like, pairs_from_coo
+from ehnn.hypergraph.products import MAX_PAIRS
 
 _Value = TypeVar("_Value")
 
 
-def derived(owner: Pairs | Hypergraph, make: Callable[..., _Value], *key: Hashable) -> _Value:
+def derived(owner: SparsePattern | Hypergraph, make: Callable[..., _Value], *key: Hashable) -> _Value:
     """``make(owner, *key)``, computed once for each instance ``owner`` and kept on it.
 
     The value lives exactly as long as its owner. Values that depend on the incidences
@@ -28,34 +29,54 @@ def derived(owner: Pairs | Hypergraph, make: Callable[..., _Value], *key: Hashab
     return kept[make, key]
 
 
-def members_of(h: Hypergraph) -> Pairs:
-    """``Pairs`` of hyperedges × nodes: sums over it take nodes to hyperedges."""
+def members_of(h: Hypergraph) -> SparsePattern:
+    """``SparsePattern`` of hyperedges × nodes: sums over it take nodes to hyperedges."""
     return h.incidence
 
 
-def stars_of(h: Hypergraph) -> Pairs:
-    """``Pairs`` of nodes × hyperedges: sums over it take hyperedges to nodes."""
-    return derived(h.incidence, Pairs.transpose)
+def stars_of(h: Hypergraph) -> SparsePattern:
+    """``SparsePattern`` of nodes × hyperedges: sums over it take hyperedges to nodes."""
+    return derived(h.incidence, SparsePattern.transpose)
 
 
-def clique_with_loops(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Pairs:
-    """``Pairs`` of nodes × nodes that share a hyperedge, and every node with itself."""
+def incidences_of(h: Hypergraph) -> SparsePattern:
+    """``SparsePattern`` of nodes × incidences in the order of ``h.index``."""
+    return derived(h.incidence, _incidences_of_nodes)
+
+
+def _incidences_of_nodes(incidence: SparsePattern) -> SparsePattern:
+    node = incidence.index
+    return pairs_from_coo(node, arange_like(node), incidence.num_cols, len(incidence))[0]
+
+
+def within_edges(h: Hypergraph) -> SparsePattern:
+    """``SparsePattern`` of hyperedges × incidences in the order of ``h.index``."""
+    return derived(h.incidence, _incidences_of_edges)
+
+
+def _incidences_of_edges(incidence: SparsePattern) -> SparsePattern:
+    edge = incidence.rows
+    return pairs_from_coo(edge, arange_like(edge), incidence.num_rows, len(incidence))[0]
+
+
+def clique_with_loops(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> SparsePattern:
+    """``SparsePattern`` of nodes × nodes that share a hyperedge, and every node with itself."""
     return derived(h.incidence, _clique_with_loops, max_pairs)
 
 
-def _clique_with_loops(incidence: Pairs, max_pairs: int) -> Pairs:
+def _clique_with_loops(incidence: SparsePattern, max_pairs: int) -> SparsePattern:
     n = incidence.num_cols
     row, col = clique_expansion(Hypergraph(incidence), max_pairs).index
     loops = torch.arange(n, device=row.device)
     return pairs_from_coo(torch.cat([row, loops]), torch.cat([col, loops]), n, n)[0]
 
 
-def node_pool(h: Hypergraph) -> Pairs:
-    """``Pairs`` of batch members × nodes."""
+def node_pool(h: Hypergraph) -> SparsePattern:
+    """``SparsePattern`` of batch members × nodes."""
     return derived(h, _node_pool)
 
 
-def _node_pool(h: Hypergraph) -> Pairs:
+def _node_pool(h: Hypergraph) -> SparsePattern:
     return pairs_from_coo(h.node_batch, arange_like(h.node_batch), h.num_members, h.num_nodes)[0]
 
 
@@ -69,11 +90,11 @@ def degrees_of(h: Hypergraph, x: Tensor) -> Tensor:
     return derived(h.incidence, _t_lengths, x.dtype)
 
 
-def _lengths(incidence: Pairs, dtype: torch.dtype) -> Tensor:
+def _lengths(incidence: SparsePattern, dtype: torch.dtype) -> Tensor:
     return incidence.lengths.to(dtype)
 
 
-def _t_lengths(incidence: Pairs, dtype: torch.dtype) -> Tensor:
+def _t_lengths(incidence: SparsePattern, dtype: torch.dtype) -> Tensor:
     return incidence.t_lengths.to(dtype)
 
 

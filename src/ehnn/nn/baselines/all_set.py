@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from ehnn.ops import segment_mean, segment_softmax_sum, segment_sum
 from ehnn.overlap import Overlap
 
-from ..dropout import Dropout
+from ..dropout import Dropout, Rows
 from ..layer import AGGREGATIONS, Layer, check_choice, check_heads
 from ..norm import LayerNorm
 from ..products import check_dtype
@@ -37,6 +37,8 @@ class AllDeepSets(Layer):
     Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
     """
 
+    takes_roles = False
+
     def __init__(
         self, d_in: int, d_out: int, *, aggregation: str = "mean", dropout: float = 0.0, norm: bool = False
     ) -> None:
@@ -46,6 +48,9 @@ class AllDeepSets(Layer):
         self.phi1, self.phi2 = make(d_in, d_out, dropout), make(d_out, d_out, dropout)
         if norm:
             self.phi1.extend([nn.ReLU(), Dropout(dropout)])
+
+    def rows_seen(self) -> dict[nn.Module, Rows]:
+        return {self.phi1: Rows.SOURCES}
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
@@ -63,10 +68,13 @@ class AllSetTransformer(Layer):
         \alpha^h_{ij} = \mathrm{softmax}_i\, Q_h \cdot \mathcal K(x_i)_h / \sqrt{d_H}
 
     with LayerNorm as in its authors' version: ``a = LayerNorm(Q + attention)``, ``y = LayerNorm(a +
-    ReLU(MLP(a)))``. Softmax normalises, so the layer cannot count its sources.
+    ReLU(MLP(a)))``. Softmax normalises, so the layer cannot count its sources. ``heads`` must divide
+    ``d_out``; ``dropout`` is inside the MLPs.
 
     Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
     """
+
+    takes_roles = False
 
     def __init__(self, d_in: int, d_out: int, *, heads: int = 4, dropout: float = 0.0) -> None:
         super().__init__(d_in, d_out)

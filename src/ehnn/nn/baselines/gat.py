@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph import Hypergraph, Pairs
-from ehnn.hypergraph.validate import as_count
+from ehnn._utils.validation import as_count
+from ehnn.hypergraph import Hypergraph, SparsePattern
 
 from ._attention import additive_attention
 from ._model import NodeModel, steps
@@ -33,7 +33,7 @@ class GATHeads(nn.Module):
         for parameter in (self.theta.weight, self.of_source, self.of_target):
             nn.init.xavier_uniform_(parameter)
 
-    def forward(self, x: Tensor, pairs: Pairs, place: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, pairs: SparsePattern, place: Tensor | None = None) -> Tensor:
         x = self.theta(x).reshape(x.shape[0], self.heads, self.channels)
         source, target = (x * self.of_source).sum(-1), (x * self.of_target).sum(-1)
         target = target if place is None else target.index_select(0, place)
@@ -41,7 +41,9 @@ class GATHeads(nn.Module):
 
 
 class CliqueGATConv(nn.Module):
-    """Graph attention over the clique expansion with self-loops, heads concatenated or averaged.
+    """Graph attention over the clique expansion with self-loops.
+
+    Heads are concatenated, or averaged with ``concat=False``.
 
     The number of shared hyperedges, and weights of hyperedges and incidences, are ignored: two nodes
     are neighbours or not. Attention weights are not dropped out. Memory is linear in the pairs of the

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.ops import segment_sum
 
 from ._model import NodeModel, Propagation, steps
@@ -36,7 +36,7 @@ class CliqueGCNConv(Propagation):
         return scale(root, shared + scale(1 - degrees_of(h, x), x)).to(dtype)
 
 
-def _inverse_root_degrees(incidence: Pairs, dtype: torch.dtype) -> Tensor:
+def _inverse_root_degrees(incidence: SparsePattern, dtype: torch.dtype) -> Tensor:
     """``[num_nodes]``: (1 + Σ over the hyperedges of a node of order − 1) ^ −½."""
     others = (incidence.lengths - 1).to(torch.float64).unsqueeze(1)
     degrees = 1 + segment_sum(others, incidence.transpose()).squeeze(1)

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
+from ehnn._utils.validation import as_count
+from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.hypergraph.pairs import pairs_from_coo
-from ehnn.hypergraph.products import common_columns
-from ehnn.hypergraph.validate import as_count
+from ehnn.hypergraph.products import MAX_PAIRS, common_columns
 from ehnn.ops import segment_mean
 
 from ._model import NodeModel
@@ -29,7 +29,8 @@ class HANConv(nn.Module):
         \beta = \mathrm{softmax}_\Phi \Big(\frac{1}{|V|} \sum_i q^\top \tanh(W z_i^\Phi + b)\Big)
             && \text{(Eqs. 7 to 9)}
 
-    with α GAT's additive attention. The mean over V is taken in each member of a batch by itself.
+    with α GAT's additive attention of ``heads`` heads, and q and b of width ``semantic``. The mean over V is
+    taken in each member of a batch by itself.
 
     Shapes: ``conv(x [sources, d_in], block)`` → ``[targets, d_out]``.
     """
@@ -150,8 +151,8 @@ def full_block(h: Hypergraph, metapaths: tuple[int, ...], max_pairs: int = MAX_P
     return Block(paths, None, node_pool(h) if h.num_members != 1 else None, h.node_batch)
 
 
-def _reach(incidence: Pairs, steps: int, max_pairs: int) -> Pairs:
-    """``Pairs`` of nodes × nodes within ``steps`` V-E-V steps."""
+def _reach(incidence: SparsePattern, steps: int, max_pairs: int) -> SparsePattern:
+    """``SparsePattern`` of nodes × nodes within ``steps`` V-E-V steps."""
     near = clique_with_loops(Hypergraph(incidence), max_pairs)
     reached = near
     for _ in range(steps - 1):
@@ -159,7 +160,7 @@ def _reach(incidence: Pairs, steps: int, max_pairs: int) -> Pairs:
     return reached
 
 
-def _compose(a: Pairs, b: Pairs, max_pairs: int) -> Pairs:
+def _compose(a: SparsePattern, b: SparsePattern, max_pairs: int) -> SparsePattern:
     """The pattern of the product of two patterns."""
     row, col, _ = common_columns(a, b.transpose(), max_pairs)
     return pairs_from_coo(row, col, a.num_rows, b.num_cols)[0]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn._utils.validation import as_count, as_index
+from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.hypergraph.pairs import pairs_from_coo
-from ehnn.hypergraph.validate import as_count, as_index
 
 from ._structure import stars_of
 
@@ -20,15 +20,15 @@ class Block:
     """What one layer reads: for each metapath the neighbours (sources) of each target.
 
     Attributes:
-        paths: ``Pairs`` of targets × sources, one for each metapath.
+        paths: ``SparsePattern`` of targets × sources, one for each metapath.
         place: ``[targets]`` the source that each target is, or None if target i is source i.
-        pool: ``Pairs`` of batch members × targets, or None if there is one member.
+        pool: ``SparsePattern`` of batch members × targets, or None if there is one member.
         member: ``[targets]`` batch member of each target.
     """
 
-    paths: tuple[Pairs, ...]
+    paths: tuple[SparsePattern, ...]
     place: Tensor | None
-    pool: Pairs | None
+    pool: SparsePattern | None
     member: Tensor
 
 
@@ -91,7 +91,7 @@ def _walk(h: Hypergraph, nodes: Tensor, steps: int, generator: torch.Generator |
     return nodes
 
 
-def _draw(pairs: Pairs, rows: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+def _draw(pairs: SparsePattern, rows: Tensor, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
     """A uniformly drawn column of each of ``rows``, and whether there is one (if not, any column)."""
     lengths = pairs.lengths[rows]
     uniform = torch.rand(rows.shape[0], generator=generator, dtype=torch.float64).to(rows.device)

@@ -103,6 +103,8 @@ class HCHA(NodeModel):
         symmetric: the symmetric normalisation in place of the row-normalised one.
     """
 
+    reads_edge_weight = True
+
     activation = staticmethod(nn.functional.elu)
 
     def __init__(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.ops import segment_sum
 
 from ._model import NodeModel, Propagation, steps
@@ -45,7 +45,7 @@ def hypergraph_product(x: Tensor, h: Hypergraph, *, symmetric: bool) -> Tensor:
     return scale(norm, segment_sum(edges, stars_of(h)))
 
 
-def _factors(incidence: Pairs, symmetric: bool, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def _factors(incidence: SparsePattern, symmetric: bool, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """D^-½ (or D⁻¹) and B⁻¹ of a hypergraph without weights."""
     degrees, orders = incidence.t_lengths.to(dtype), incidence.lengths.to(dtype)
     return power(degrees, -0.5 if symmetric else -1.0), power(orders, -1)
@@ -70,6 +70,8 @@ class HGNN(NodeModel):
         layers: the number of convolutions.
         dropout: after each activation.
     """
+
+    reads_edge_weight = True
 
     def __init__(
         self, d_in: int, d_out: int, *, width: int = 64, layers: int = 2, dropout: float = 0.5

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.ops import segment_sum
 
 from ._model import NodeModel, steps
@@ -40,7 +40,7 @@ class HNHNConv(nn.Module):
         return _step(edges, self.to_nodes, of_edges, stars_of(h))
 
 
-def _step(x: Tensor, linear: nn.Linear, share: tuple[Tensor, Tensor], pairs: Pairs) -> Tensor:
+def _step(x: Tensor, linear: nn.Linear, share: tuple[Tensor, Tensor], pairs: SparsePattern) -> Tensor:
     """diag(left) · pairs · diag(right) · x · W + b."""
     left, right = share
     y = segment_sum(scale(right, nn.functional.linear(x, linear.weight)), pairs)
@@ -48,13 +48,13 @@ def _step(x: Tensor, linear: nn.Linear, share: tuple[Tensor, Tensor], pairs: Pai
 
 
 def _shares(
-    incidence: Pairs, beta: float, alpha: float, dtype: torch.dtype
+    incidence: SparsePattern, beta: float, alpha: float, dtype: torch.dtype
 ) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
     """(left, right) factors of the step to the hyperedges and of the step to the nodes."""
     return _share(incidence, beta, dtype), _share(incidence.transpose(), alpha, dtype)
 
 
-def _share(pairs: Pairs, exponent: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def _share(pairs: SparsePattern, exponent: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     right = power(pairs.t_lengths.to(torch.float64), exponent)
     left = power(segment_sum(right.unsqueeze(1), pairs).squeeze(1), -1)
     return left.to(dtype), right.to(dtype)

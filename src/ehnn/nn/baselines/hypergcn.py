@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.ops import segment_sum
 
 from ._model import NodeModel, Propagation, steps
@@ -68,7 +68,7 @@ class HyperGCNConv(Propagation):
         return (_mediated if self.mediators else _single_link)(x, weight, extremes, h)
 
 
-def find_extremes(x: Tensor, direction: Tensor, incidence: Pairs) -> Extremes:
+def find_extremes(x: Tensor, direction: Tensor, incidence: SparsePattern) -> Extremes:
     """The members of each hyperedge with the largest and the smallest projection of ``x [num_nodes, d]``.
 
     Empty hyperedges get node 0 twice; like those of one node they link nothing.
@@ -84,7 +84,7 @@ def find_extremes(x: Tensor, direction: Tensor, incidence: Pairs) -> Extremes:
     return Extremes(incidence.index[high], incidence.index[low])
 
 
-def _first(values: Tensor, places: Tensor, rows: Tensor, incidence: Pairs) -> Tensor:
+def _first(values: Tensor, places: Tensor, rows: Tensor, incidence: SparsePattern) -> Tensor:
     """``[rows]`` the lowest of ``places`` among the entries of each row with the largest value."""
     top = values.new_full((incidence.num_rows,), -torch.inf).scatter_reduce(0, rows, values, "amax")
     candidates = torch.where(values == top[rows], places, len(incidence))
@@ -143,6 +143,8 @@ class HyperGCN(NodeModel):
         fast: find the extremes once, from the input features.
         seed: of the random direction in the input features, if ``fast``.
     """
+
+    reads_edge_weight = True
 
     def __init__(
         self,

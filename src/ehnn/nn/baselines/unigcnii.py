@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.ops import segment_mean, segment_sum
 
 from ._model import NodeModel
@@ -26,8 +26,8 @@ class UniGCNIIConv(nn.Module):
     already), d_i their number and d_e the mean of d_i over the members of e. Self-loops are arithmetic
     here, not rows. Weights of hyperedges and incidences are ignored: the paper has none.
 
-    Shapes: ``conv(x [num_nodes, d], h, first [num_nodes, d])`` → ``[num_nodes, d]``; ``first`` is
-    :math:`x^{(0)}`, by default x.
+    Shapes, with d = ``width``: ``conv(x [num_nodes, d], h, first [num_nodes, d])`` → ``[num_nodes, d]``;
+    ``first`` is :math:`x^{(0)}`, by default x.
     """
 
     def __init__(self, width: int, *, alpha: float, beta: float) -> None:
@@ -43,7 +43,7 @@ class UniGCNIIConv(nn.Module):
         return (1 - self.beta) * y + self.beta * self.theta(y)
 
 
-def _norms(incidence: Pairs, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
+def _norms(incidence: SparsePattern, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
     """d_i^-½ ``[num_nodes]``, d_e^-½ ``[num_edges]``, and the weight of a node in its added self-loop."""
     stars = incidence.transpose()
     single = (incidence.lengths == 1).to(torch.float64).unsqueeze(1)
