@@ -82,6 +82,10 @@ PAIR = {"node": 0, "edge": 0}
         ({"incidences": [PAIR], "network-type": ["x"]}, "network-type must be one of"),
         ({"incidences": [PAIR], "metadata": 3}, "metadata must be an object"),
         ({"incidences": [PAIR], "metadata": {"ehnn": {"version": 2}}}, "version 1"),
+        (
+            {"incidences": [PAIR], "metadata": {"ehnn": {"version": 1, "tensors": {"A" * 5000: {}}}}},
+            "describes 'AAA",
+        ),
     ],
 )
 def test_hif_faults(file, data, message):
@@ -89,6 +93,7 @@ def test_hif_faults(file, data, message):
     with pytest.raises(ValueError, match=message) as caught:
         eio.read_hif(path)
     assert "h.json" in str(caught.value)
+    assert len(str(caught.value)) < 1000
 
 
 def test_hif_directed_may_be_read_as_undirected():

@@ -10,30 +10,31 @@ from io_strategies import FILES, TEXT, hypergraphs
 
 import ehnn.io as eio
 from ehnn import Hypergraph
+from ehnn._utils.atomic import atomic_write
 
 
 def test_atomic_write_replaces_whole_or_not_at_all(tmp_path):
     path = tmp_path / "a.txt"
-    with eio.atomic_write(path) as f:
+    with atomic_write(path) as f:
         f.write("old\n")
     os.chmod(path, 0o640)
-    with pytest.raises(TypeError), eio.atomic_write(path) as f:
+    with pytest.raises(TypeError), atomic_write(path) as f:
         f.writelines(["new", None])
     assert path.read_text() == "old\n"
-    with eio.atomic_write(path, "wb") as f:
+    with atomic_write(path, "wb") as f:
         f.write(b"new\r\n")
         assert path.read_text() == "old\n"
     assert path.read_bytes() == b"new\r\n"
     assert path.stat().st_mode & 0o777 == 0o640
     assert os.listdir(tmp_path) == ["a.txt"]
-    with pytest.raises(ValueError, match="mode"), eio.atomic_write(path, "a"):
+    with pytest.raises(ValueError, match="mode"), atomic_write(path, "a"):
         pass
 
 
 def test_atomic_write_follows_links(tmp_path):
     (tmp_path / "real.txt").write_text("old")
     (tmp_path / "link.txt").symlink_to("real.txt")
-    with eio.atomic_write(tmp_path / "link.txt") as f:
+    with atomic_write(tmp_path / "link.txt") as f:
         f.write("new")
     assert (tmp_path / "link.txt").is_symlink()
     assert (tmp_path / "real.txt").read_text() == "new"
@@ -48,6 +49,13 @@ def test_named_edges():
     assert eio.to_named_edges(Hypergraph.from_edges([[1, 0]])) == [[0, 1]]
     lazy = eio.from_named_edges((edge for edge in ({1}, {2})), x=np.ones((2, 1), np.float32))
     assert lazy.num_edges == 2
+
+
+def test_hyperedges_of_one_name_are_not_lost():
+    h = Hypergraph.from_edges([[0], [1], [0, 1]], edge_names=["a", "b", "a"])
+    with pytest.raises(ValueError, match=r"edge_names must be distinct .*, got 'a' twice"):
+        eio.to_named_edges(h)
+    assert eio.to_named_edges(h.replace(edge_names=["a", "b", "c"])) == {"a": [0], "b": [1], "c": [0, 1]}
 
 
 def test_named_edges_faults():

@@ -1,6 +1,7 @@
-"""In and out: edge lists, CSV, HIF, scipy, PyG, NetworkX, XGI, HyperNetX; each in both directions."""
+"""Read and write edge lists, CSV and HIF; convert from and to scipy, PyG, NetworkX, XGI and HyperNetX."""
 
-from .atomic import atomic_write
+from ehnn._utils.moved import former
+
 from .csv_tables import read_csv, write_csv
 from .edge_lines import read_edge_lines, write_edge_lines
 from .hif import from_hif_dict, read_hif, to_hif_dict, write_hif
@@ -12,7 +13,6 @@ from .with_networkx import from_networkx, to_networkx
 from .with_xgi import from_xgi, to_xgi
 
 __all__ = [
-    "atomic_write",
     "from_hif_dict",
     "from_hypernetx",
     "from_named_edges",
@@ -36,3 +36,5 @@ __all__ = [
     "write_edge_lines",
     "write_hif",
 ]
+
+__getattr__ = former(__name__, internal={"ehnn._utils.atomic": "atomic_write"})

@@ -9,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.validate import short
-
-from ._support import suggest
+from ehnn._utils.optional import suggest
+from ehnn._utils.validation import short
 
 Key = str | Sequence[str] | None
 DTYPES = {
@@ -26,8 +25,8 @@ def attribute(records: Sequence[Mapping[str, Any]], key: str, owners: Sequence[A
     for record, owner in zip(records, owners, strict=True):
         if key not in record:
             raise ValueError(
-                f"{what} {short(owner)} has no attribute {key!r}; it has {sorted(map(str, record))}"
-                + suggest(key, record)
+                f"{what} {short(owner)} has no attribute {short(key)}; "
+                f"it has {short(sorted(map(str, record)), 200)}" + suggest(key, record)
             )
     return [record[key] for record in records]
 

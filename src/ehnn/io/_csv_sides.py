@@ -13,10 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.validate import short
+from ehnn._utils.validation import short
 
+from ._cells import is_missing
 from ._columns import classes
-from ._csv_table import NotNumbersError, Table, given, is_missing, one_per_owner, parse, read_table, select
+from ._csv_table import Table, read_table
+from ._csv_values import NotNumbersError, one_per_owner, parse
 from ._names import factorize
 from ._support import check_bound
 
@@ -41,27 +43,27 @@ class Side:
         what: str,
     ) -> Side:
         """Find out who is who. ``kind`` is the ``names`` of `read_csv`."""
-        mask, values = _keys(table, key, kind)
+        owner, names = _keys(table, key, kind)
         own_table = None if own is None else read_table(own, table.delimiter)
-        own_mask, own_values = (mask, []) if own_table is None else _keys(own_table, key, kind)
+        own_owner, own_names = (owner, []) if own_table is None else _keys(own_table, key, kind)
+        listed: Sequence[Hashable] = own_names
         if kind == "index":
-            listed: Sequence[Hashable] = range(_size([*own_values, *values], size, what, table.path))
-        else:
-            listed = list(dict.fromkeys(own_values))
-        codes, names = factorize(values, listed)
-        if own_table is not None and len(names) > len(listed):
-            row = int(np.flatnonzero(mask)[np.argmax(codes >= len(listed))])
+            rows = table.size + (0 if own_table is None else own_table.size)
+            listed = range(_size([*own_names, *names], rows, size, what, table.path))
+        codes, known = factorize(names, listed)
+        if own_table is not None and len(known) > len(listed):
+            row = int(np.argmax(owner == np.argmax(codes >= len(listed))))
             name = short(table.column(key)[row])
             raise ValueError(f"{table.place(row)}: {what} {name} is not in {own_table.path}")
-        owner = _spread(mask, codes)
-        names = _integers(names) if kind == "auto" else names
+        owner = _renumbered(owner, codes)
+        known = _integers(known) if kind == "auto" else known
         if own_table is None:
-            return cls(names, owner, table, owner)
-        return cls(names, owner, own_table, _spread(own_mask, factorize(own_values, listed)[0]))
+            return cls(known, owner, table, owner)
+        return cls(known, owner, own_table, _renumbered(own_owner, factorize(own_names, listed)[0]))
 
     def numbers(self, column: str) -> np.ndarray:
         """``[names]`` float64 from a column."""
-        rows = np.flatnonzero((self.table_owner >= 0) & given(self.table.column(column)))
+        rows = np.flatnonzero((self.table_owner >= 0) & self.table.column(column).where(bool))
         values = parse(self.table, column, rows, float)
         return one_per_owner(self.table, column, values, rows, self.table_owner, self.names)
 
@@ -83,15 +85,14 @@ class Side:
     def _label(self, column: str, ours: bool) -> Tensor:
         """Whole numbers, else numbers, else classes; −1, or NaN among numbers, where there is none."""
         cells = self.table.column(column)
-        there = np.fromiter((not is_missing(cell) for cell in cells), bool, len(cells))
-        rows = np.flatnonzero((self.table_owner >= 0) & there)
+        rows = np.flatnonzero((self.table_owner >= 0) & ~cells.where(is_missing))
         if self.names and not rows.size:
-            raise ValueError(f"{self.table.path}: column {column!r} has no label at all")
+            raise ValueError(f"{self.table.path}: column {short(column)} has no label at all")
         values = self._parsed(column, rows)
         if not ours and values.dtype.kind == "i" and (values == -1).any():
             warnings.warn(
-                f"{self.table.path}: column {column!r} has -1, which means that there is no label; a class "
-                "needs another number, or text",
+                f"{self.table.path}: column {short(column)} has -1, which means that there is no label; a "
+                "class needs another number, or text",
                 stacklevel=5,
             )
         missing = -1 if values.dtype.kind == "i" else np.nan
@@ -105,7 +106,7 @@ class Side:
             except NotNumbersError:
                 pass
         cells = self.table.column(column)
-        return classes([cells[row] for row in rows.tolist()]).numpy()
+        return classes(cells.texts[cells.codes[rows]].tolist()).numpy()
 
 
 def as_floats(values: np.ndarray) -> Tensor:
@@ -114,28 +115,30 @@ def as_floats(values: np.ndarray) -> Tensor:
 
 
 def _keys(table: Table, key: str, kind: str) -> tuple[np.ndarray, list[Any]]:
-    """Which rows have a name, and the names of those."""
-    cells = table.column(key)
-    mask = given(cells)
-    if kind in ("number", "index"):
-        return mask, parse(table, key, np.flatnonzero(mask), int).tolist()
-    return mask, cells if mask.all() else select(cells, mask)
+    """``[rows]`` the place of each row's name (-1: blank), and the distinct names."""
+    owner, names = table.column(key).owners()
+    if kind not in ("number", "index"):
+        return owner, names
+    rows = np.flatnonzero(owner >= 0)
+    codes, found = factorize(parse(table, key, rows, int).tolist())
+    owner = np.full(table.size, -1)
+    owner[rows] = codes
+    return owner, found
 
 
-def _spread(mask: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    owner = np.full(mask.size, -1, np.int64)
-    owner[mask] = codes
-    return owner
+def _renumbered(owner: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """``owner`` by new numbers, -1 where it is."""
+    return np.where(owner >= 0, np.append(number, -1)[owner], -1)
 
 
-def _size(values: list[int], size: int | None, what: str, path: str) -> int:
+def _size(values: list[int], entries: int, size: int | None, what: str, path: str) -> int:
     low, high = min(values, default=0), max(values, default=-1)
     if low < 0 or (size is not None and high >= size):
         upper = "" if size is None else f" and below {size}"
         raise ValueError(f"{path}: {what} numbers must not be negative{upper}, got {low} to {high}")
     if size is not None:
         return size
-    check_bound(high, len(values), what, lambda: path)
+    check_bound(high, entries, what, lambda: path)
     return high + 1
 
 

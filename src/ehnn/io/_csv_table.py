@@ -1,4 +1,4 @@
-"""A CSV file as columns of text, and columns as one value per node or hyperedge."""
+"""A CSV file as columns of text, with the line of every row for error messages."""
 
 from __future__ import annotations
 
@@ -6,61 +6,119 @@ import csv
 import io
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress, islice
-from typing import Any
+from itertools import islice
 
 import numpy as np
 
-from ehnn.hypergraph.validate import short
+from ehnn._utils.optional import suggest
+from ehnn._utils.validation import short
 
-from ._support import read_text, suggest
-
-NO_NAME = frozenset(("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None"))
-"""What stands where the name of a node would: fewer spellings than of a value, for these are names too."""
-_MISSING = frozenset(("", "?", "na", "n/a", "#n/a", "#na", "<na>", "nan", "-nan", "null", "none"))
-
-
-def is_missing(cell: str) -> bool:
-    """Whether a cell says that nothing is known, in capitals or not.
-
-    >>> [is_missing(cell) for cell in ("NaN", "n/a", "0", "no")]
-    [True, True, False, False]
-    """
-    return cell.strip().lower() in _MISSING
-
+from ._cells import Cells
+from ._support import read_text
 
 _CHUNK = 2_000  # rows turned into columns at a time: bounds the number of small lists alive
 
 
 @dataclass
 class Table:
-    """The columns of a CSV file with a header line, as text."""
+    """Columns of text with names.
+
+    Attributes:
+        path: the file, or a word for what was given; begins every message.
+        delimiter: between the cells of the file.
+        columns: by name.
+        size: number of rows.
+        lists: columns whose cells were lists in the source, as lists of names.
+        header: whether the names of the columns are in the file; else they are numbers from 1.
+    """
 
     path: str
     delimiter: str
-    columns: dict[str, list[str]]
+    columns: dict[str, Cells]
     size: int
+    lists: dict[str, list[list[str]]]
+    header: bool = True
 
-    def column(self, name: str) -> list[str]:
+    def column(self, name: str) -> Cells:
         """The cells of a column; a ValueError names the columns there are."""
         if name not in self.columns:
             found = short(list(self.columns), 300)
             only = next(iter(self.columns)) if len(self.columns) == 1 else ""
             other = next((mark for mark in (";", "\t", "|") if mark in only), None)
             hint = f"; cells seem to be split by {other!r}: give it as the delimiter" if other else ""
+            number = name.isdecimal() and 0 < int(name) <= len(self.columns) and self.header
+            hint = hint or ("; for a file without a header line: --no-header" if number else "")
             raise ValueError(
-                f"{self.path}, line 1: there is no column {name!r}; found {found}"
+                f"{self.top}: there is no column {name!r}; found {found}"
                 + (hint or suggest(name, self.columns))
             )
         return self.columns[name]
 
+    @property
+    def top(self) -> str:
+        """Where the names of the columns are."""
+        return f"{self.path}, line 1"
+
     def place(self, row: int) -> str:
         """File and line of a row, found by reading again: only errors ask."""
-        reader = _reader(read_text(self.path), self.delimiter)
-        next(islice((r for r in reader if r), row + 1, None))
-        return f"{self.path}, line {reader.line_num}"
+        rows = Rows(read_text(self.path), self.delimiter)
+        next(islice(rows, row + self.header, None))
+        return f"{self.path}, line {rows.line}"
+
+
+class Rows:
+    """The rows of a CSV text, without blank lines and what programs write above the header.
+
+    Those are ``sep=;`` (Excel) and comments: leading lines that begin with ``#`` and have another number of
+    cells than the line below them.
+    """
+
+    def __init__(self, text: str, delimiter: str) -> None:
+        text = _single_spaces(text) if delimiter == " " else text
+        self.skipped = _above_header(text, delimiter)
+        # newline="" leaves line ends inside quoted cells as they are.
+        lines = io.StringIO(text, newline="")
+        for _ in range(self.skipped):
+            lines.readline()
+        self._reader = csv.reader(lines, delimiter=delimiter, strict=True)
+
+    @property
+    def line(self) -> int:
+        """The line, from 1, at which the last row ended."""
+        return self.skipped + self._reader.line_num
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        return next(row for row in self._reader if row and (len(row) > 1 or row[0].strip()))
+
+
+def _single_spaces(text: str) -> str:
+    """Words with one space between them, in the same lines; quoted text as it is."""
+    return text if '"' in text else "\n".join(" ".join(line.split()) for line in text.split("\n"))
+
+
+def _above_header(text: str, delimiter: str) -> int:
+    """Number of lines above the header."""
+    skipped, width = 0, None
+    lines = io.StringIO(text, newline="")
+    if text[:4].lower() == "sep=" and len(lines.readline().strip()) == 5:
+        skipped = 1
+    else:
+        lines.seek(0)
+    marks = []
+    for line in lines:
+        if not line.startswith("#"):
+            width = line.count(delimiter)
+            break
+        marks.append(line.count(delimiter))
+    if width is None:  # nothing but comments
+        return skipped + len(marks)
+    # "#node,edge" is a header: it has as many cells as the rows.
+    return skipped + len(marks) - bool(marks and marks[-1] == width > 0)
 
 
 def check_delimiter(delimiter: object) -> None:
@@ -69,147 +127,97 @@ def check_delimiter(delimiter: object) -> None:
         raise ValueError(f"delimiter must be one character, no quote or line end; got {delimiter!r}")
 
 
-def _reader(text: str, delimiter: str) -> Any:
-    # newline="" leaves line ends inside quoted cells as they are.
-    return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-
-
-def read_table(path: str | os.PathLike[str], delimiter: str) -> Table:
+def read_table(path: str | os.PathLike[str], delimiter: str, header: bool = True) -> Table:
     """The columns of a CSV file (UTF-8, byte-order mark allowed). Blank lines are skipped.
 
-    Cells and names of columns lose outer white space.
+    Cells and names of columns lose outer white space. A column that is blank in all lines, header included
+    (a delimiter at the end of each line), and the unnamed row numbers that pandas writes are left out.
+    Without a ``header`` the columns are called 1, 2 …
     """
     text = read_text(path)
-    reader = _reader(text, delimiter)
+    rows = Rows(text, delimiter)
     try:
-        header = next((row for row in reader if row), None)
-        if header is None:
+        top = next(rows, None)
+        if top is None:
             raise ValueError(f"{path} is empty: expected a header line with the names of the columns")
-        header = list(map(str.strip, header))
-        if len(set(header)) != len(header):
-            twice = Counter(header).most_common(1)[0][0]
-            raise ValueError(f"{path}, line {reader.line_num}: the column {short(twice)} appears twice")
-        columns = _plain_columns(text, delimiter, len(header))
-        if columns is None:
-            columns = _quoted_columns(reader, len(header))
+        names = _names(top, f"{path}, line {rows.line}") if header else []
+        if not header:
+            rows = Rows(text, delimiter)
+        width = len(top)
+        plain = _plain_columns(text, delimiter, width, rows.skipped + header)
+        columns = _quoted_columns(rows, width) if plain is None else plain
     except csv.Error as error:
-        raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
+        raise ValueError(f"{path}, line {rows.line}: {error}") from error
     if columns is None:
-        raise _ragged(path, delimiter, len(header))
-    trimmed = (list(map(str.strip, cells)) for cells in columns)
-    return Table(str(path), delimiter, dict(zip(header, trimmed, strict=True)), len(columns[0]))
+        raise _ragged(path, delimiter, width)
+    cells = [Cells.of(column) for column in columns]
+    size = len(cells[0])
+    if not header:
+        return Table(str(path), delimiter, {str(i): c for i, c in enumerate(cells, 1)}, size, {}, False)
+    for i, (name, column) in enumerate(zip(names, cells, strict=True), 1):
+        if not name and not _says_nothing(column):
+            raise ValueError(f"{path}, line 1: column {i} has no name in the header; give it one")
+    kept = {name: column for name, column in zip(names, cells, strict=True) if name}
+    return Table(str(path), delimiter, kept, size, {})
 
 
-def _plain_columns(text: str, delimiter: str, width: int) -> list[list[str]] | None:
+def _names(row: list[str], place: str) -> list[str]:
+    """The names in a header line; all but the blank ones are distinct."""
+    names = [name.strip() for name in row]
+    if names[0].startswith("#") and len(names) > 1:
+        names[0] = names[0].lstrip("#").strip()
+    twice, count = Counter(filter(None, names)).most_common(1)[0] if any(names) else ("", 1)
+    if count > 1:
+        raise ValueError(f"{place}: the column {short(twice)} appears twice")
+    return names
+
+
+def _says_nothing(cells: Cells) -> bool:
+    """Whether a column is blank, or holds the numbers of its rows."""
+    return not any(cells.texts) or cells.texts.tolist() == list(map(str, range(len(cells))))
+
+
+def _plain_columns(text: str, delimiter: str, width: int, skipped: int) -> Sequence[np.ndarray] | None:
     """The cells by column where nothing is quoted (much faster than the csv module); None elsewhere."""
     text = text.replace("\r\n", "\n")
-    if '"' in text or "\r" in text:
+    text = _single_spaces(text) if delimiter == " " else text
+    if any(mark in text for mark in ('"', "\r", "\0")) or not delimiter.isascii():
         return None
-    lines = [line for line in text.split("\n") if line.strip()][1:]
-    if any(line.count(delimiter) != width - 1 for line in lines):
+    lines = [line for line in text.split("\n") if line.strip()][skipped:]
+    counts = {line.count(delimiter) for line in lines}
+    extra = counts == {width} and all(line.rstrip(" ").endswith(delimiter) for line in lines)
+    if not counts <= {width - 1} and not extra:
         return None
-    cells = delimiter.join(lines).split(delimiter) if lines else []
-    return [cells[i::width] for i in range(width)]
+    if not lines:
+        return [np.empty(0, object)] * width
+    import pandas as pd
+
+    frame = pd.read_csv(
+        io.StringIO("\n".join(lines) + "\n"), sep=delimiter, header=None, dtype=str, na_filter=False,
+        quoting=csv.QUOTE_NONE, skip_blank_lines=False, names=range(width + extra), index_col=False,
+    )  # fmt: skip
+    return [frame[i].to_numpy(dtype=object) for i in range(width)]
 
 
-def _quoted_columns(reader: Iterator[list[str]], width: int) -> list[list[str]] | None:
-    """The cells by column, or None if a row has more or fewer cells than the header."""
+def _quoted_columns(rows: Iterator[list[str]], width: int) -> Sequence[list[str]] | None:
+    """The cells by column, or None if a row has more or fewer cells than the header.
+
+    Where every row ends with a delimiter, and the header does not, the blank cell after it does not count.
+    """
     columns: list[list[str]] = [[] for _ in range(width)]
-    while chunk := list(islice(reader, _CHUNK)):
-        rows = [row for row in chunk if not _is_blank(row)]
-        if any(len(row) != width for row in rows):
+    widths: set[int] = set()
+    while chunk := list(islice(rows, _CHUNK)):
+        widths |= set(map(len, chunk))
+        if len(widths) > 1 or not (widths <= {width, width + 1}):
             return None
-        for column, cells in zip(columns, zip(*rows, strict=True), strict=False):
+        if widths == {width + 1} and any(row[-1].strip() for row in chunk):
+            return None
+        for column, cells in zip(columns, zip(*chunk, strict=True), strict=False):
             column.extend(cells)
     return columns
 
 
-def _is_blank(row: list[str]) -> bool:
-    """A line without a cell, or of white space alone."""
-    return not row or (len(row) == 1 and not row[0].strip())
-
-
 def _ragged(path: str | os.PathLike[str], delimiter: str, width: int) -> ValueError:
-    reader = _reader(read_text(path), delimiter)
-    row = next(row for row in reader if not _is_blank(row) and len(row) != width)
-    return ValueError(f"{path}, line {reader.line_num}: expected {width} cells, got {len(row)}")
-
-
-def given(cells: Sequence[str]) -> np.ndarray:
-    """``[rows]`` which cells are not blank."""
-    return np.fromiter(map(bool, cells), bool, len(cells))
-
-
-class NotNumbersError(ValueError):
-    """A cell that should be a number is something else."""
-
-
-def parse(table: Table, name: str, rows: np.ndarray, kind: type) -> np.ndarray:
-    """The cells of a column in some rows as int64 or float64; an error names the first bad line."""
-    cells = table.column(name)
-    chosen = cells if len(rows) == len(cells) else [cells[r] for r in rows.tolist()]
-    try:
-        return numbers(chosen, kind)
-    except (ValueError, OverflowError):
-        row = next(r for r in rows.tolist() if not _is_number(cells[r], kind))
-        wanted = "whole number" if kind is int else "number"
-        raise NotNumbersError(
-            f"{table.place(row)}: column {name!r} must be a {wanted}, got {short(cells[row])}"
-        ) from None
-
-
-def numbers(cells: Sequence[str], kind: type) -> np.ndarray:
-    """Cells as int64 or float64, or ValueError or OverflowError."""
-    if any("_" in cell for cell in cells):  # Python reads 1_000 as a number
-        raise ValueError("underscore in a number")
-    return np.fromiter(map(kind, cells), np.int64 if kind is int else np.float64, len(cells))
-
-
-def _is_number(cell: str, kind: type) -> bool:
-    try:
-        numbers([cell], kind)
-        return True
-    except (ValueError, OverflowError):
-        return False
-
-
-def one_per_owner(
-    table: Table,
-    column: str,
-    values: np.ndarray,
-    rows: np.ndarray,
-    owner: np.ndarray,
-    names: Sequence[Hashable],
-    missing: float | None = None,
-) -> np.ndarray:
-    """``[owners]``: the value of each, given in at least one of its rows and the same in all of them.
-
-    ``values`` are the parsed cells of ``rows``, ``owner`` (``[table.size]``) the owner of every row;
-    ``missing`` is the value of an owner that has none (None: an error).
-    """
-    whose = owner[rows]
-    first = np.full(len(names), -1)
-    first[whose[::-1]] = np.arange(len(rows))[::-1]
-    if missing is None and (first < 0).any():
-        name = names[int(np.argmax(first < 0))]
-        raise ValueError(f"{table.path}: no line gives {short(name)} a value in column {column!r}")
-    expected = values[first[whose]]
-    same = values == expected
-    if values.dtype.kind == "f":
-        same |= np.isnan(values) & np.isnan(expected)
-    if not same.all():
-        at = int(np.argmin(same))
-        now, before = (short(table.column(column)[rows[i]]) for i in (at, first[whose[at]]))
-        raise ValueError(
-            f"{table.place(int(rows[at]))}: column {column!r} says {now} of {short(names[whose[at]])}, "
-            f"which had {before} before"
-        )
-    found = values[first]
-    if missing is not None:
-        found[first < 0] = missing
-    return found
-
-
-def select(cells: Sequence[str], mask: np.ndarray) -> list[str]:
-    """The cells where ``mask`` is true."""
-    return list(compress(cells, mask.tolist()))
+    rows = Rows(read_text(path), delimiter)
+    row = next(row for row in rows if len(row) != width)
+    return ValueError(f"{path}, line {rows.line}: expected {width} cells, got {len(row)}")

@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 
+from ehnn._utils.validation import repeated, short
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import repeated, short
 
 NODE_COLUMNS = ("node", "node_id", "vertex", "member")
 """Names, in any case, of a table's column of nodes; the first that is there is taken."""

@@ -1,53 +1,132 @@
-"""What every reader and writer needs: text of a file, optional libraries, one hypergraph at a time."""
+"""Shared by readers and writers: text of a file, optional libraries, a check for one hypergraph."""
 
 from __future__ import annotations
 
-import difflib
 import importlib
+import io
+import lzma
 import os
-from collections.abc import Callable, Iterable
+import stat
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
 
+from ehnn._utils.untrusted import allowed, check_file
 from ehnn.hypergraph import Hypergraph
 
 MIN_BOUND, BOUND_PER_ENTRY = 1_000_000, 100
 
 
-def require(module: str, extra: str = "interop") -> Any:
-    """A library of an extra of this package, or an ImportError that says how to get it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        name = module.split(".")[0]
-        raise ImportError(
-            f"this needs {name}, of the extra {extra!r}: pip install '.[{extra}]' in the clone of ehnn"
-        ) from error
+def single(h: Hypergraph, target: str, carries: tuple[str, ...] = ()) -> Hypergraph:
+    """``h``, unless it is a batch or has other things that ``target`` cannot carry.
 
-
-def single(h: Hypergraph, target: str) -> Hypergraph:
-    """``h``, unless it is a batch, whose membership ``target`` cannot carry."""
+    ``carries`` names what it can: ``"roles"``, ``"direction"`` (two or three roles), ``"incidence_x"``.
+    """
     if not isinstance(h, Hypergraph):
         raise ValueError(f"{target} takes a Hypergraph, got {type(h).__name__}")
     if h.num_members != 1:
         raise ValueError(
             f"{target} cannot carry a batch (of {h.num_members} hypergraphs): convert each of h.unbatch()"
         )
+    direction = "direction" in carries and h.num_roles in (2, 3)
+    if h.roles is not None and "roles" not in carries and not direction:
+        raise ValueError(f"{target} cannot carry {h.num_roles} roles: h.replace(roles=None) leaves them out")
+    if h.incidence_x is not None and "incidence_x" not in carries:
+        raise ValueError(f"{target} cannot carry incidence_x: h.replace(incidence_x=None) leaves it out")
     return h
 
 
+_UNPACK = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
+_OTHER = {
+    b"PK": "is a ZIP archive or an Excel workbook; unpack it, or save the sheet as 'CSV UTF-8'",
+    b"PAR1": "is a Parquet file; name it with the end .parquet",
+    b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save the sheet as 'CSV UTF-8'",
+    b"%PDF": "is a PDF file; a text file is expected",
+}
+
+
+_once: ContextVar[dict[tuple[int, int], bytes] | None] = ContextVar("once", default=None)
+
+
+@contextmanager
+def reading_once() -> Iterator[None]:
+    """Inside, `raw_bytes` reads a pipe once and then gives the same bytes again, as it would of a file.
+
+    A reader looks at a file several times: for its kind, its columns, its checksum.
+    """
+    if _once.get() is not None:
+        yield
+        return
+    token = _once.set({})
+    try:
+        yield
+    finally:
+        _once.reset(token)
+
+
+def raw_bytes(path: str | os.PathLike[str]) -> bytes:
+    """All bytes of a file or a pipe; a ValueError for a folder, or a device, which may have no end."""
+    check_file(path)
+    about, kept = os.stat(path), _once.get()
+    if kept is None or not stat.S_ISFIFO(about.st_mode):
+        return Path(path).read_bytes()
+    key = (about.st_dev, about.st_ino)
+    if key not in kept:
+        kept[key] = Path(path).read_bytes()
+    return kept[key]
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """What is in a file, unpacked where it was packed with gzip, bzip2 or xz."""
+    data = raw_bytes(path)
+    module = next((name for mark, name in _UNPACK.items() if data.startswith(mark)), None)
+    if module is None:
+        return data
+    room = allowed(len(data))
+    try:
+        with importlib.import_module(module).open(io.BytesIO(data)) as file:
+            text = file.read(room + 1)
+    except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"{path} is packed with {module} and damaged: {error}") from error
+    if len(text) > room:
+        raise ValueError(f"{path} unpacks to more than {room:,} bytes; unpack it yourself if that is meant")
+    return text
+
+
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file without its byte-order mark; a ValueError names the line that is not UTF-8."""
-    data = Path(path).read_bytes()
+    """The text of a UTF-8 file (UTF-16 with a byte-order mark too), unpacked, without the mark.
+
+    A ValueError names the line that is not UTF-8, or says what else the file is.
+    """
+    data = read_bytes(path)
+    other = next((what for mark, what in _OTHER.items() if data.startswith(mark)), None)
+    if other is not None:
+        raise ValueError(f"{path} {other}")
+    text = _utf_16(data, path) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else _utf_8(data, path)
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ValueError(f"{path}, line {line}: holds the character NUL, which is in no text; is it damaged?")
+    return text
+
+
+def _utf_8(data: bytes, path: str | os.PathLike[str]) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        kind = "UTF-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "WINDOWS-1252"
         raise ValueError(
             f"{path}, line {line}: byte 0x{data[error.start]:02x} is not UTF-8 text; save it as "
-            f"'CSV UTF-8', or convert it: iconv -f {kind} -t UTF-8"
+            f"'CSV UTF-8', or convert it: iconv -f WINDOWS-1252 -t UTF-8"
         ) from error
+
+
+def _utf_16(data: bytes, path: str | os.PathLike[str]) -> str:
+    try:
+        return data.decode("utf-16")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} begins like UTF-16 text, and is none: {error.reason}") from error
 
 
 def check_bound(largest: int, entries: int, what: str, place: Callable[[], str]) -> None:
@@ -58,10 +137,3 @@ def check_bound(largest: int, entries: int, what: str, place: Callable[[], str])
             f"{place()}: {what} number {largest} is beyond {bound:,}, too large for a file with {entries:,} "
             "entries; if it is meant, give the count yourself"
         )
-
-
-def suggest(wanted: object, known: Iterable[object]) -> str:
-    """`` (did you mean 'node'?)``, or nothing if no known name is close."""
-    names = {str(k).lower(): k for k in known}
-    close = difflib.get_close_matches(str(wanted).lower(), list(names), n=1)
-    return f" (did you mean {names[close[0]]!r}?)" if close else ""

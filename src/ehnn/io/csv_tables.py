@@ -12,26 +12,31 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ehnn._utils.atomic import atomic_write
+from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
 from ._columns import plain
+from ._csv_roles import read_roles
 from ._csv_sides import Side, as_floats
-from ._csv_table import Table, check_delimiter, parse, read_table
+from ._csv_table import Table, check_delimiter, read_table
+from ._csv_values import parse
 from ._names import drop_numbers, identifiers
-from ._support import single
-from .atomic import atomic_write
+from ._support import reading_once, single
 
 Path = str | os.PathLike[str]
 Names = Literal["auto", "text", "number", "index"]
 _NAMES = ("auto", "text", "number", "index")
 
 
+@reading_once()
 def read_csv(
     path: Path,
     *,
     node: str = "node",
     edge: str = "edge",
     weight: str | None = None,
+    role: str | None = None,
     node_features: Sequence[str] | None = None,
     label: str | Sequence[str] | None = None,
     edge_weight: str | None = None,
@@ -55,10 +60,13 @@ def read_csv(
     >>> h = read_csv("members.csv", node="person", edge="club")  # doctest: +SKIP
 
     Args:
+        path: the file, with cells separated by ``delimiter``.
         node, edge: columns that say which node is in which hyperedge.
         weight: column of incidence weights. For this and the columns below, None means those that
-            `write_csv` writes (``weight``, ``x0`` …, ``y``, ``edge_weight``, ``edge_x0`` …), if there are
-            any, and an empty text or list means no column.
+            `write_csv` writes (``weight``, ``incidence_role``, ``x0`` …, ``y``, ``edge_weight``, ``edge_x0``
+            …), if there are any, and an empty text or list means no column.
+        role: column of the role of the node in the hyperedge: whole numbers from 0, or ``tail`` and ``head``
+            (a pair with a row for each is in both: role 2), or other words, numbered in sorted order.
         node_features, edge_features: columns of ``x`` and ``edge_x``, in order.
         label: column of ``y`` (several: ``y`` has two dimensions). Whole numbers are kept; other numbers
             are too; text becomes class numbers, in sorted order. Blank, ``NA``, ``NaN``, ``null`` and the
@@ -82,13 +90,15 @@ def read_csv(
     empty = (node_side.owner < 0) & (edge_side.owner < 0)
     if empty.any():
         raise ValueError(
-            f"{table.place(int(np.argmax(empty)))}: columns {node!r} and {edge!r} are both blank"
+            f"{table.place(int(np.argmax(empty)))}: columns {short(node)} and {short(edge)} are both blank"
         )
     weight = _one(weight, "weight", table)
     edge_weight = _one(edge_weight, "edge_weight", edge_side.table)
     weights = None if weight is None else as_floats(parse(table, weight, rows, float))
+    role = _one(role, "incidence_role", table)
+    ends = node_side.owner[rows], edge_side.owner[rows]
     h = Hypergraph.from_incidence(
-        (node_side.owner[rows], edge_side.owner[rows]),
+        ends,
         len(node_side.names),
         len(edge_side.names),
         node_side.features(node_features, "x"),
@@ -96,6 +106,7 @@ def read_csv(
         node_side.labels(label),
         edge_weight=None if edge_weight is None else as_floats(edge_side.numbers(edge_weight)),
         incidence_weight=weights,
+        roles=None if role is None else read_roles(table, role, rows, ends),
         node_names=node_side.names,
         edge_names=edge_side.names,
     )
@@ -110,18 +121,20 @@ def write_csv(
     edges: Path | None = None,
     delimiter: str = ",",
 ) -> None:
-    """Write ``h`` as CSV, atomically: columns ``node``, ``edge`` and whatever ``h`` has.
+    """Write ``h`` to ``path`` as CSV, atomically: columns ``node``, ``edge`` and whatever ``h`` has.
 
-    Incidence weights are in ``weight``, features in ``x0`` … and ``edge_x0`` …, labels in ``y`` (``y0`` …),
-    hyperedge weights in ``edge_weight``; `read_csv` finds them all. The columns of the nodes and of the
-    hyperedges go to the files ``nodes`` and ``edges`` if given, otherwise into rows of the one file that
-    declare a node or a hyperedge. Isolated nodes and empty hyperedges are kept.
+    Cells are separated by ``delimiter``.
+
+    Incidence weights are in ``weight``, roles in ``incidence_role``, features in ``x0`` … and ``edge_x0`` …,
+    labels in ``y`` (``y0`` …), hyperedge weights in ``edge_weight``; `read_csv` finds them all. The columns
+    of the nodes and of the hyperedges go to the files ``nodes`` and ``edges`` if given, otherwise into rows
+    of the one file that declare a node or a hyperedge. Isolated nodes and empty hyperedges are kept.
 
     CSV does not carry dtypes, types of names (read integers with ``names="number"``, and text that
-    spells 0 … n−1 with ``names="text"``) or features of width 0; names lose outer white space. A batch,
-    names that are not distinct then and names that are blank are refused.
+    spells 0 … n−1 with ``names="text"``), the number of roles or features of width 0; names lose outer white
+    space. A batch, ``incidence_x``, names that are not distinct then and names that are blank are refused.
     """
-    h = single(h, "write_csv")
+    h = single(h, "write_csv", carries=("roles",))
     check_delimiter(delimiter)
     node_ids, edge_ids = (
         _cells(h.node_names, h.num_nodes, "node"),
@@ -131,7 +144,7 @@ def write_csv(
     edge_columns = _columns({"edge_weight": h.edge_weight, "edge_x": h.edge_x})
     node, edge = h.index.tolist()
     pairs = {"node": [node_ids[v] for v in node], "edge": [edge_ids[e] for e in edge]}
-    pairs |= _columns({"weight": h.incidence_weight})
+    pairs |= _columns({"weight": h.incidence_weight, "incidence_role": h.roles})
     blocks = [pairs]
     if nodes is not None:
         _write(nodes, [{"node": node_ids, **node_columns}], delimiter)

@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
+from ehnn._utils.atomic import atomic_write
+from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import short
 
 from ._names import identifiers
 from ._support import check_bound, read_text, single
-from .atomic import atomic_write
 from .named import from_named_edges
 
 Path = str | os.PathLike[str]
@@ -33,7 +33,10 @@ def read_edge_lines(
     Every line is a hyperedge, so a blank line is an empty hyperedge (``skip_blank``: ignore it) and an
     empty file has none. A node listed twice on a line counts once.
 
+    >>> h = read_edge_lines("sets.txt", base=1)  # doctest: +SKIP
+
     Args:
+        path: the file.
         separator: between nodes; None is any white space.
         base: number of the first node in the file, 0 or 1.
         num_nodes: count, for files whose last nodes are in no hyperedge. Without it the largest number
@@ -70,7 +73,9 @@ def write_edge_lines(
     base: Literal[0, 1] = 0,
     named: bool = False,
 ) -> None:
-    """Write one line per hyperedge, atomically; an empty hyperedge is a blank line.
+    """Write one line per hyperedge to ``path``, atomically; an empty hyperedge is a blank line.
+
+    Nodes are separated by ``separator`` and numbered from ``base``, 0 or 1.
 
     The file carries the hyperedges and, if ``named``, the node names instead of the numbers (read it
     with ``named=True``). It does not carry isolated nodes after the last used one (read it with
@@ -116,9 +121,11 @@ def _numbers(
     try:
         if any("_" in token for token in tokens):  # int() reads 1_000 as a number
             raise ValueError
-        node = np.fromiter(map(int, tokens), np.int64, len(tokens)) - base
-        if node.size == 0 or (node.min() >= 0 and (num_nodes is None or node.max() < num_nodes)):
-            return node
+        given = np.fromiter(map(int, tokens), np.int64, len(tokens))
+        if given.size == 0 or given.min() >= base:  # before the smallest number there is would wrap around
+            node = given - base
+            if num_nodes is None or node.max(initial=-1) < num_nodes:
+                return node
     except (ValueError, OverflowError):
         pass
     raise _fault(lines, separator, base, num_nodes, path)

@@ -11,14 +11,24 @@ from typing import Any
 import numpy as np
 import torch
 
+from ehnn._utils.atomic import atomic_write
+from ehnn._utils.optional import suggest
+from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import short
 
 from ._columns import Key, json_plain
 from ._names import factorize, identifiers
-from ._records import Records, describe, edge_attributes, node_attributes, to_hypergraph
-from ._support import read_text, single, suggest
-from .atomic import atomic_write
+from ._records import (
+    Records,
+    describe,
+    edge_attributes,
+    incidence_attributes,
+    is_directed,
+    node_attributes,
+    sided,
+    to_hypergraph,
+)
+from ._support import read_text, single
 
 _KEYS = ("network-type", "metadata", "incidences", "nodes", "edges")
 _TYPES = ("undirected", "asc", "directed")
@@ -32,7 +42,11 @@ def read_hif(
     y: Key = None,
     ignore_direction: bool = False,
 ) -> Hypergraph:
-    """A hypergraph from a HIF JSON file. See `from_hif_dict`.
+    """A hypergraph from the HIF JSON file ``path``.
+
+    ``x``, ``edge_x``, ``y`` and ``ignore_direction`` are those of `from_hif_dict`.
+
+    >>> h = read_hif("clubs.json", y="team")  # doctest: +SKIP
 
     Raises:
         ValueError: names the file and the line, or the record, that is wrong.
@@ -65,10 +79,14 @@ def from_hif_dict(
     only ones: none). Weights of nodes, other attributes and metadata are not kept.
 
     Args:
+        data: the dictionary, as `json.load` gives it.
         x, edge_x, y: key or keys of ``attrs`` that hold numbers (or lists of numbers) to use as node
             features, hyperedge features, node labels (text becomes class numbers, sorted). None: what
             ehnn wrote, if it did.
-        ignore_direction: read a directed hypergraph as undirected instead of refusing it.
+        ignore_direction: read a directed hypergraph as undirected.
+
+    A directed hypergraph has roles: 0 for ``"direction": "tail"``, 1 for ``"head"``, and 2 for a node with
+    both, as in `Hypergraph.from_directed`.
     """
     return _from_hif(data, "HIF", x, edge_x, y, ignore_direction)
 
@@ -76,12 +94,13 @@ def from_hif_dict(
 def to_hif_dict(h: Hypergraph) -> dict[str, Any]:
     """``h`` as a dictionary in the Hypergraph Interchange Format, ready for JSON.
 
-    It carries everything: features and labels as ``attrs`` ``x`` and ``y``, weights as ``weight``, and
+    It carries everything: features and labels as ``attrs`` ``x`` and ``y``, weights as ``weight``, roles as
+    ``attrs`` ``role`` (two or three roles also as ``direction``: 0 is the tail, 1 the head, 2 both), and
     in ``metadata`` under ``ehnn`` the dtypes and whether identifiers are names. NaN features become
     null, infinite ones text. Names must be str or int and distinct; weights must be finite; a batch is
     refused.
     """
-    h = single(h, "HIF")
+    h = single(h, "HIF", carries=("roles", "incidence_x"))
     _check_weights(h)
     nodes = identifiers(h.node_names, h.num_nodes, "node", (str, int))
     edges = identifiers(h.edge_names, h.num_edges, "hyperedge", (str, int))
@@ -92,19 +111,47 @@ def to_hif_dict(h: Hypergraph) -> dict[str, Any]:
         "edges": [
             {"edge": i} | _attrs(a) for i, a in zip(edges, edge_attributes(h, json_plain), strict=True)
         ],
-        "incidences": [{"edge": edges[e], "node": nodes[v]} for v, e in h.index.T.tolist()],
+        "incidences": [
+            {"edge": edges[e], "node": nodes[v]} | _attrs(a)
+            for (v, e), a in zip(h.index.T.tolist(), incidence_attributes(h, json_plain), strict=True)
+        ],
     }
     for part, weight in (("edges", h.edge_weight), ("incidences", h.incidence_weight)):
         for record, value in zip(records[part], [] if weight is None else weight.tolist(), strict=False):
             record["weight"] = value
-    return {"network-type": "undirected", "metadata": {"ehnn": describe(h)}, **records}
+    directed = is_directed(h)
+    if directed:
+        records["incidences"] = list(chain.from_iterable(map(_with_direction, records["incidences"])))
+    kind = "directed" if directed else "undirected"
+    return {"network-type": kind, "metadata": {"ehnn": describe(h)}, **records}
 
 
 def write_hif(h: Hypergraph, path: str | os.PathLike[str]) -> None:
-    """Write ``h`` as HIF JSON, atomically. See `to_hif_dict` for what it carries."""
+    """Write ``h`` to ``path`` as HIF JSON, atomically. See `to_hif_dict` for what it carries."""
     text = json.dumps(to_hif_dict(h), allow_nan=False)
     with atomic_write(path) as file:
         file.write(text + "\n")
+
+
+def _with_direction(record: dict[str, Any]) -> list[dict[str, Any]]:
+    """An incidence in the tail, in the head, or once in each."""
+    sides = {0: ["tail"], 1: ["head"], 2: ["tail", "head"]}[record["attrs"]["role"]]
+    return [record | {"direction": side} for side in sides]
+
+
+def _directions(incidences: list[Mapping[str, Any]], ends: dict[str, list[Any]], source: str) -> list[int]:
+    """The role of each incidence of a directed hypergraph."""
+    sides = {"tail": set(), "head": set()}  # type: ignore[var-annotated]
+    pairs = list(zip(ends["node"], ends["edge"], strict=True))
+    for i, (record, pair) in enumerate(zip(incidences, pairs, strict=True)):
+        side = record.get("direction")
+        if not isinstance(side, str) or side not in sides:
+            raise ValueError(
+                f"{source}: incidences[{i}].direction must be 'tail' or 'head' in a directed hypergraph, got "
+                f"{short(side)}"
+            )
+        sides[side].add(pair)
+    return sided(*([pair in sides[side] for pair in pairs] for side in ("tail", "head")))
 
 
 def _attrs(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -127,10 +174,6 @@ def _from_hif(data: Any, source: str, x: Key, edge_x: Key, y: Key, ignore_direct
     kind = data.get("network-type", "undirected")
     if kind not in _TYPES:
         raise ValueError(f"{source}: network-type must be one of {_TYPES}, got {short(kind)}")
-    if kind == "directed" and not ignore_direction:
-        raise ValueError(
-            f"{source}: the hypergraph is directed; ignore_direction=True reads it as undirected"
-        )
     nodes, edges, incidences = (_list(data, key, source) for key in ("nodes", "edges", "incidences"))
     node_ids, node_attrs, _ = _items(nodes, "node", source)
     edge_ids, edge_attrs, edge_weight = _items(edges, "edge", source)
@@ -138,7 +181,8 @@ def _from_hif(data: Any, source: str, x: Key, edge_x: Key, y: Key, ignore_direct
     node, all_nodes = factorize(ends["node"], node_ids)
     edge, all_edges = factorize(ends["edge"], edge_ids)
     more_edges = len(all_edges) - len(edge_ids)
-    return to_hypergraph(
+    directed = kind == "directed" and not ignore_direction
+    found = to_hypergraph(
         Records(
             source, all_nodes, all_edges, node, edge,
             [*node_attrs, *({} for _ in range(len(all_nodes) - len(node_ids)))],
@@ -146,8 +190,11 @@ def _from_hif(data: Any, source: str, x: Key, edge_x: Key, y: Key, ignore_direct
             [*edge_weight, *(None for _ in range(more_edges))],
             _weights(incidences, "incidences", source),
             _about(data.get("metadata"), source),
+            _directions(incidences, ends, source) if directed else None,
+            _attributes(incidences, "incidences", source),
         ), x, edge_x, y,
     )  # fmt: skip
+    return found.replace(roles=None) if kind == "directed" and ignore_direction else found
 
 
 def _about(metadata: Any, source: str) -> Any:
@@ -176,11 +223,15 @@ def _items(records: list[Mapping[str, Any]], key: str, source: str) -> tuple[lis
         seen: set = set()
         i, twice = next((i, v) for i, v in enumerate(ids) if v in seen or seen.add(v))  # type: ignore[func-returns-value]
         raise ValueError(f"{source}: {part}[{i}] lists {short(twice)} a second time")
+    return ids, _attributes(records, part, source), _weights(records, part, source)
+
+
+def _attributes(records: list[Mapping[str, Any]], part: str, source: str) -> list[Mapping[str, Any]]:
     attrs = [record.get("attrs", record.get("attr")) or {} for record in records]
     for i, value in enumerate(attrs):
         if not isinstance(value, Mapping):
             raise ValueError(f"{source}: {part}[{i}].attrs must be an object, got {short(value)}")
-    return ids, attrs, _weights(records, part, source)
+    return attrs
 
 
 def _ids(records: list[Mapping[str, Any]], key: str, part: str, source: str) -> list[Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ehnn._utils.validation import repeated, short
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import repeated, short
 
 from ._names import factorize
 from ._support import single

@@ -7,9 +7,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ehnn._utils.optional import require
 from ehnn.hypergraph import Hypergraph
 
-from ._support import require, single
+from ._support import single
 
 _NAMES = ("node_names", "edge_names")
 
@@ -38,10 +39,13 @@ def to_pyg(h: Hypergraph) -> Any:
 
 
 def from_pyg(data: Any) -> Hypergraph:
-    """A hypergraph from a ``HyperGraphData``; see `to_pyg` for the attributes that are read.
+    """A hypergraph from ``data``, a ``HyperGraphData``; see `to_pyg` for the attributes that are read.
 
     Counts that are not stored come from the rows of the attributes, then from the largest number
     seen. Other attributes are not kept. ``y`` must be a label per node.
+
+    >>> from_pyg(to_pyg(Hypergraph.from_edges([[0, 1], [1, 2]]))).edges()  # doctest: +SKIP
+    [[0, 1], [1, 2]]
     """
     values = _stored(data, "from_pyg")
     return Hypergraph.from_incidence(
@@ -95,7 +99,7 @@ def to_pyg_bipartite(h: Hypergraph) -> Any:
 
 
 def from_pyg_bipartite(data: Any) -> Hypergraph:
-    """A hypergraph from a bipartite ``Data`` as `to_pyg_bipartite` makes it.
+    """A hypergraph from ``data``, a bipartite ``Data`` as `to_pyg_bipartite` makes it.
 
     ``num_vertices`` and ``num_hyperedges`` are needed; graph nodes from num_vertices on are hyperedges.
     An incidence may be given one way or both. Without stored widths, ``x`` is taken as node features

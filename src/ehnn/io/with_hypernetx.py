@@ -7,30 +7,34 @@ from typing import Any
 
 import numpy as np
 
+from ehnn._utils.optional import require
 from ehnn.hypergraph import Hypergraph
 
 from ._columns import Key, plain
 from ._names import factorize, identifiers
 from ._records import Records, describe, edge_attributes, node_attributes, to_hypergraph
-from ._support import require, single
+from ._support import single
 
 
 def to_hypernetx(h: Hypergraph) -> Any:
     """A ``hypernetx.Hypergraph`` whose identifiers are the names, or the numbers where there are none.
 
-    Features and labels are properties ``x`` and ``y``, weights the weights of HyperNetX. HyperNetX shows
+    Features and labels are properties ``x`` and ``y``, weights the weights of HyperNetX, roles the property
+    ``role`` of its cells. HyperNetX shows
     no isolated nodes and no empty hyperedges; they are carried in its property tables, where
     `from_hypernetx` finds them. Dtypes are kept in the attribute ``ehnn`` of the object itself, which
     HyperNetX's own operations drop. Names must be str or int and distinct; a batch is refused.
     """
     hnx, pd = require("hypernetx"), require("pandas")
-    h = single(h, "to_hypernetx")
+    h = single(h, "to_hypernetx", carries=("roles",))
     nodes = identifiers(h.node_names, h.num_nodes, "node", (str, int))
     edges = identifiers(h.edge_names, h.num_edges, "hyperedge", (str, int))
     node, edge = h.index.tolist()
     columns = {"edges": [edges[e] for e in edge], "nodes": [nodes[v] for v in node]}
     if h.incidence_weight is not None:
         columns["weight"] = plain(h.incidence_weight)
+    if h.roles is not None:
+        columns["role"] = plain(h.roles)
     result = hnx.Hypergraph(
         pd.DataFrame(columns) if h.num_incidences else None,
         node_properties=_table(pd, nodes, node_attributes(h), None),
@@ -64,7 +68,8 @@ def from_hypernetx(hypergraph: Any, *, x: Key = None, edge_x: Key = None, y: Key
     if not isinstance(hypergraph, hnx.Hypergraph):
         raise ValueError(f"from_hypernetx takes a hypernetx.Hypergraph, got {type(hypergraph).__name__}")
     pairs = [(_plain(e), _plain(v)) for e, v in hypergraph.incidences]
-    cells = dict(zip(*_rows(hypergraph.incidences)[::2], strict=True))
+    cell_ids, cell_attrs, cell_weights = _rows(hypergraph.incidences)
+    cells, marks = (dict(zip(cell_ids, values, strict=True)) for values in (cell_weights, cell_attrs))
     nodes, node_attrs, _ = _rows(hypergraph.nodes)
     edges, edge_attrs, weights = _rows(hypergraph.edges)
     node, all_nodes = factorize([v for _, v in pairs], nodes)
@@ -78,6 +83,7 @@ def from_hypernetx(hypergraph: Any, *, x: Key = None, edge_x: Key = None, y: Key
             edge_weight,
             [cells.get(pair, hypergraph.incidences.default_weight) for pair in pairs],
             getattr(hypergraph, "ehnn", None),
+            incidence_attributes=[marks.get(pair, {}) for pair in pairs],
         ), x, edge_x, y,
     )  # fmt: skip
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
+from ehnn._utils.optional import require
+from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import short
 
 from ._columns import Key, plain
 from ._names import factorize, identifiers
 from ._records import Records, describe, edge_attributes, node_attributes, to_hypergraph
-from ._support import require, single
+from ._support import single
 
 _TAG = "hyperedge"
 
@@ -65,6 +66,10 @@ def from_networkx(
     Args:
         x, edge_x, y: attribute or attributes to use as node features, hyperedge features, node labels
             (text becomes class numbers, sorted). None: what `to_networkx` wrote, if it did.
+
+    >>> import networkx  # doctest: +SKIP
+    >>> from_networkx(networkx.davis_southern_women_graph())  # doctest: +SKIP
+    Hypergraph(18 nodes, 14 hyperedges, 89 incidences, orders 3 to 14)
     """
     nx = require("networkx")
     if not isinstance(graph, nx.Graph):

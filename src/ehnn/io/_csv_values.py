@@ -1,0 +1,84 @@
+"""Cells of a column as numbers, and as one value per node or hyperedge."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from ehnn._utils.validation import short
+
+from ._csv_table import Table
+
+
+class NotNumbersError(ValueError):
+    """A cell that should be a number is something else."""
+
+
+def parse(table: Table, name: str, rows: np.ndarray, kind: type) -> np.ndarray:
+    """The cells of a column in some rows as int64 or float64; an error names the first bad line."""
+    cells = table.column(name)
+    codes = cells.codes[rows]
+    used = np.unique(codes)
+    found = np.zeros(len(cells.texts), np.int64 if kind is int else np.float64)
+    try:
+        found[used] = numbers(cells.texts[used].tolist(), kind)
+    except (ValueError, OverflowError):
+        row = next(r for r in rows.tolist() if not _is_number(cells[r], kind))
+        wanted = "whole number" if kind is int else "number"
+        raise NotNumbersError(
+            f"{table.place(row)}: column {short(name)} must be a {wanted}, got {short(cells[row])}"
+        ) from None
+    return found[codes]
+
+
+def numbers(texts: Sequence[str], kind: type) -> np.ndarray:
+    """Texts as int64 or float64, or ValueError or OverflowError."""
+    if any("_" in text for text in texts):  # Python reads 1_000 as a number
+        raise ValueError("underscore in a number")
+    return np.fromiter(map(kind, texts), np.int64 if kind is int else np.float64, len(texts))
+
+
+def _is_number(text: str, kind: type) -> bool:
+    try:
+        numbers([text], kind)
+        return True
+    except (ValueError, OverflowError):
+        return False
+
+
+def one_per_owner(
+    table: Table,
+    column: str,
+    values: np.ndarray,
+    rows: np.ndarray,
+    owner: np.ndarray,
+    names: Sequence[Hashable],
+    missing: float | None = None,
+) -> np.ndarray:
+    """``[owners]``: the value of each, given in at least one of its rows and the same in all of them.
+
+    ``values`` are the parsed cells of ``rows``, ``owner`` (``[table.size]``) the owner of every row;
+    ``missing`` is the value of an owner that has none (None: an error).
+    """
+    whose = owner[rows]
+    first = np.full(len(names), -1)
+    first[whose[::-1]] = np.arange(len(rows))[::-1]
+    if missing is None and (first < 0).any():
+        name = names[int(np.argmax(first < 0))]
+        raise ValueError(f"{table.path}: no line gives {short(name)} a value in column {short(column)}")
+    expected = values[first[whose]]
+    same = values == expected
+    if values.dtype.kind == "f":
+        same |= np.isnan(values) & np.isnan(expected)
+    if not same.all():
+        at = int(np.argmin(same))
+        now, before = (short(table.column(column)[rows[i]]) for i in (at, first[whose[at]]))
+        raise ValueError(
+            f"{table.place(int(rows[at]))}: column {short(column)} says {now} of {short(names[whose[at]])}, "
+            f"which had {before} before"
+        )
+    found = values[first]
+    if missing is not None:
+        found[first < 0] = missing
+    return found
