@@ -136,3 +136,9 @@ def test_balanced_batches_cover_everything_once() -> None:
     assert list(parts[0].epoch(1)) == list(parts[0].epoch(1))
     loads = [sum(costs[i] for i in places) for places in parallel.balanced(costs, 2)]
     assert max(loads) - min(loads) <= 3
+
+
+def test_a_hyperedge_goes_where_most_of_its_nodes_are() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1, 4], [0, 3, 4], [1, 2, 3, 4], [], []], num_nodes=5)
+    found = parallel.given_partition(h, [0, 0, 1, 1, 1], 2)
+    assert found.edges.tolist() == [0, 1, 1, 1, 0]  # empty ones take turns

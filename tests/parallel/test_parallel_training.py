@@ -158,6 +158,15 @@ def test_what_shards_do_not_have_is_refused(name: str) -> None:
         fit_shard(lambda: make("mlp"), task, 0, TrainConfig(epochs=1, **{name: True}), quiet=True)
 
 
+def test_ranks_that_found_different_checkpoints_do_not_train(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that does not see the folder of the others would begin at epoch 0."""
+    h = hypergraph()
+    task = ShardNodes(parallel.shard(with_parts(h, 0), parallel.partition(h, 1), Ranks()))
+    monkeypatch.setattr(Ranks, "counts", lambda self, value, device="cpu": [value, value + 3])
+    with pytest.raises(ValueError, match=r"checkpoints of different epochs \[0, 3\]: every host must see"):
+        fit_shard(lambda: make("mlp"), task, 0, TrainConfig(epochs=1), quiet=True)
+
+
 def test_a_partition_of_another_hypergraph_is_refused() -> None:
     h = hypergraph()
     smaller = synthetic(12, 9, 3)

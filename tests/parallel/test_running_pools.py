@@ -71,6 +71,47 @@ def test_the_average_is_steadier_than_a_batch(h: Hypergraph, layer: type[Layer])
     assert sum(errors["running"]) < 0.7 * sum(errors["batch"]), errors
 
 
+def test_the_first_batches_weigh_the_same(h: Hypergraph) -> None:
+    """Until 1 / t is below 1 − decay the average is the mean of all batches, then it forgets."""
+    samples = [sample(h, torch.arange(i, 60, 5), [(-1, -1)]) for i in range(4)]
+    single = []
+    for s in samples:
+        alone = RunningPools(stack(EHNNMLP)).double()
+        alone(s)
+        single.append(alone.averages[0][:-1].clone())
+    pools = RunningPools(stack(EHNNMLP), decay=0.7).double()
+    for t, s in enumerate(samples[:3], 1):
+        pools(s)
+        torch.testing.assert_close(pools.averages[0][:-1], torch.stack(single[:t]).mean(0))
+    pools(samples[3])
+    torch.testing.assert_close(
+        pools.averages[0][:-1], 0.7 * torch.stack(single[:3]).mean(0) + 0.3 * single[3]
+    )
+
+
+def test_evaluation_by_parts_reads_the_labels_of_its_own_part() -> None:
+    h = synthetic(60, 50, 3, seed=2)
+    task = SampledNodes(h, [0, 1], fan_out=[(2, 2)], evaluate_by=7)
+    right = torch.nn.functional.one_hot(h.y, 3).float()
+    for part, wanted in (("train", (0, 0)), ("valid", (100, 0)), ("test", (0, 100))):
+        known = (getattr(task, part) >= 0).unsqueeze(-1)
+        told = torch.where(known, right, -right)
+        scores = task.evaluate(lambda s, told=told: told[:, s.node_ids])
+        assert (scores["valid"].tolist(), scores["test"].tolist()) == ([wanted[0]] * 2, [wanted[1]] * 2)
+
+
+def test_only_training_nodes_are_trained_on() -> None:
+    h = synthetic(60, 50, 3, seed=2)
+    task = SampledNodes(h, [0, 1], batch_size=10, fan_out=[(2, 2)])
+    seeds = torch.cat([s.node_ids[: s.num_seeds] for s in task.batches(0)])
+    assert sorted(seeds.tolist()) == (task.train >= 0).any(0).nonzero().squeeze(1).tolist()
+    batch = next(iter(task.batches(0)))
+    logits = torch.randn(2, batch.num_nodes, 3, dtype=torch.float64)
+    kept = task.train[1, batch.node_ids[: batch.num_seeds]]
+    expected = torch.nn.functional.cross_entropy(logits[1, : batch.num_seeds], kept, ignore_index=-1)
+    torch.testing.assert_close(task.loss(logits, batch)[1], expected)
+
+
 def test_prediction_does_not_learn(h: Hypergraph) -> None:
     pools = RunningPools(stack(EHNNMLP)).double()
     pools(sample(h, torch.arange(30), [(2, 2)]))

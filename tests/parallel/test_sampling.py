@@ -51,8 +51,8 @@ def test_sums_are_unbiased(h: Hypergraph) -> None:
         estimate = torch.full((40, 4), torch.nan, dtype=torch.float64)
         estimate[seeds] = segment_sum(edges, back.merged)[:10]
         seen["two"].append(estimate)
-        seen["nodes"].append(segment_sum(s.x, there.pool))
-        seen["edges"].append(segment_sum(segment_mean(s.x, there.merged), back.pool))
+        seen["nodes"].append(segment_sum(s.x, there.source_to_graph))
+        seen["edges"].append(segment_sum(segment_mean(s.x, there.merged), back.source_to_graph))
     for name, want in (("two", truth), ("nodes", h.x.sum(0)), ("edges", means.sum(0))):
         values = torch.stack(seen[name])
         mean, count = values.nanmean(0), (~values.isnan()).sum(0)
@@ -67,6 +67,39 @@ def test_true_orders_and_limits(h: Hypergraph) -> None:
     assert int(s.to_nodes.lengths.max()) == 1
     assert int(s.to_edges.lengths.max()) <= 2
     assert s.num_nodes <= 3 + 2 * 3
+
+
+@pytest.mark.parametrize("middle", ["edges", "all"])
+def test_relations_tell_the_true_orders_and_lengths(h: Hypergraph, middle: str) -> None:
+    """A layer that reads an order must not see how many nodes were drawn."""
+    s = sample(h, torch.arange(8), [(1, 1)], torch.Generator().manual_seed(0))
+    assert bool((h.orders[s.edge_ids] > s.to_edges.lengths).any())
+    ones = torch.ones(s.num_nodes, dtype=torch.int64)
+    orders, degrees = h.orders[s.edge_ids], h.degrees[s.node_ids]
+    there, back = s.overlap("nodes", middle), s.overlap(middle, "nodes")
+    wanted = orders if middle == "edges" else torch.cat([ones, orders])
+    assert torch.equal(there.target_orders.expand(), wanted)
+    assert torch.equal(back.source_orders.expand(), wanted)
+    assert torch.equal(there.source_orders.expand(), ones)
+    assert torch.equal(back.target_orders.expand(), ones)
+    assert torch.equal(there.merged.lengths, wanted)  # of which the mean is taken
+    assert torch.equal(back.merged.lengths, degrees if middle == "edges" else degrees + 1)
+    total = {"edges": int((h.orders > 0).sum()), "all": 40 + int((h.orders > 0).sum())}[middle]
+    assert (there.source_to_graph.lengths.tolist(), back.source_to_graph.lengths.tolist()) == ([40], [total])
+
+
+def test_draws_are_without_replacement_and_uniform(h: Hypergraph) -> None:
+    generator = torch.Generator().manual_seed(0)
+    node = int(h.degrees.argmax())
+    seen = torch.zeros(h.num_edges)
+    for _ in range(400):
+        s = sample(h, [node], [(2, 0)], generator)
+        assert s.to_nodes.lengths.tolist() == [2]
+        seen[s.edge_ids] += 1
+    own = h.incidence.t_index[h.incidence.t_ptr[node] : h.incidence.t_ptr[node + 1]]
+    share = seen[own] / 400
+    assert float(seen.sum()) == 800 == float(seen[own].sum())
+    assert (share - 2 / len(own)).abs().max() < 0.12  # more than four standard deviations
 
 
 def test_what_a_sample_cannot_do(h: Hypergraph) -> None:
@@ -111,6 +144,18 @@ def test_seed_batches() -> None:
     batches = list(seed_batches(torch.arange(10), 4, seed=1, epoch=2))
     assert sorted(torch.cat(batches).tolist()) == list(range(10))
     assert [len(b) for b in batches] == [4, 4, 2]
+
+
+def test_seed_batches_are_shuffled_by_seed_and_epoch() -> None:
+    drawn = {
+        (seed, epoch): tuple(torch.cat(list(seed_batches(torch.arange(30), 7, seed, epoch))).tolist())
+        for seed in (0, 1)
+        for epoch in (0, 1, 2)
+    }
+    assert len(set(drawn.values())) == 6
+    assert tuple(range(30)) not in drawn.values()
+    again = torch.cat(list(seed_batches(torch.arange(30), 7, 1, 2)))
+    assert tuple(again.tolist()) == drawn[1, 2]
 
 
 def test_any_seed_will_do() -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from ehnn import Hypergraph, parallel
-from ehnn.nn import EHNNMLP, EHNNTransformer, Stack
+from ehnn.nn import EHNNMLP, Block, EHNNTransformer, Stack
 from ehnn.nn.baselines import AllDeepSets, AllSetTransformer
 from ehnn.parallel import Ranks, ShardNodes, fit_shard
 from ehnn.parallel.prepare import prepare_shards, shard_folder, with_parts
@@ -41,9 +41,8 @@ def hypergraph() -> Hypergraph:
 
 def make(name: str) -> nn.Module:
     residual = name == "transformer"
-    return Stack(
-        16, 3, MODELS[name], width=8, dropout=0.3, input_dropout=0.2, residual=residual, classifier=(8,)
-    ).double()
+    block = Block(MODELS[name], dropout=0.3, residual=residual)
+    return Stack(16, 3, block, width=8, input_dropout=0.2, classifier=(8,)).double()
 
 
 def config(epochs: int) -> TrainConfig:

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from ehnn import Hypergraph
+from ehnn.nn.dropout import Dropout
 from ehnn.training import NotFiniteError, Progress, Runs, TrainConfig, fit
 
 from .training_helpers import Scripted, Tiny, make, make_with_dropout, train
@@ -45,6 +46,16 @@ def test_seeds_fix_everything_and_differ() -> None:
     assert first != other
 
 
+def test_parameters_are_drawn_with_the_seed_of_their_run() -> None:
+    runs = Runs(make, (3, 4))
+    for r, seed in enumerate((3, 4)):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            expected = dict(make().named_parameters())
+        for name, value in runs.parameters.items():
+            assert torch.equal(value[r], expected[name])
+
+
 def test_dropout_is_on_in_training_and_off_in_prediction() -> None:
     runs = Runs(make_with_dropout, (0, 1))
     h, step = Tiny().train[0], torch.tensor(3)
@@ -54,11 +65,36 @@ def test_dropout_is_on_in_training_and_off_in_prediction() -> None:
     assert not torch.equal(runs.forward(h, step=step), runs.forward(h))
 
 
+class TwoMasks(nn.Module):
+    """The masks of two dropouts, as two channels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.scale = Dropout(0.5), Dropout(0.5), nn.Parameter(torch.ones(()))
+
+    def forward(self, h: Hypergraph, x: torch.Tensor | None = None) -> torch.Tensor:
+        ones = self.scale * torch.ones(h.num_nodes, 20)
+        return torch.stack([self.first(ones), self.second(ones)], -1)
+
+
+def test_every_run_dropout_and_step_has_a_mask_of_its_own() -> None:
+    runs, h = Runs(TwoMasks, (0, 1, 2)), Tiny().train[0]
+    drawn = torch.stack([runs.forward(h, step=torch.tensor(step)) for step in range(4)])
+    masks = (drawn > 0).movedim(-1, 2).flatten(0, 2).flatten(1)  # [steps × runs × dropouts, entries]
+    assert len({tuple(mask.tolist()) for mask in masks}) == 4 * 3 * 2
+    assert 0.4 < masks.double().mean() < 0.6
+
+
 def test_one_run_becomes_an_ordinary_module() -> None:
     runs, h = Runs(make_with_dropout, (0, 1)), Tiny().train[0]
     model = runs.extract(1).eval()
     torch.testing.assert_close(model(h), runs.forward(h)[1])
     assert {name for name, _ in model.named_parameters()} == set(runs.parameters)
+
+
+def test_an_extracted_model_draws_masks_of_its_own() -> None:
+    model, h = Runs(TwoMasks, (0,)).extract(0).train(), Tiny().train[0]
+    assert not torch.equal(model(h), model(h))
 
 
 SCRIPT = [
@@ -104,6 +140,22 @@ def test_early_stopping_waits_for_the_last_run_to_gain() -> None:
     result = train(task=Scripted([(v, v) for v in valid]), seeds=(0, 1), epochs=5, patience=2)
     assert [row["epoch"] for row in result.history] == [1, 2, 3, 4]
     assert result.best_epoch == [1, 2]
+
+
+def test_an_equal_metric_is_kept_but_is_no_gain_for_patience() -> None:
+    valid = [50.0, 50.0, 50.0, 99.0]
+    result = train(task=Scripted([([v], [v]) for v in valid]), epochs=4, patience=2)
+    assert [row["epoch"] for row in result.history] == [1, 2, 3]
+    assert result.best_epoch == [3]
+
+
+def test_an_epoch_is_not_a_place_in_the_history() -> None:
+    """With an evaluation every other epoch, the second row is that of epoch 4."""
+    script = [([70.0, 10.0], [1.0, 2.0]), ([60.0, 30.0], [3.0, 4.0]), ([50.0, 20.0], [5.0, 6.0])]
+    result = train(task=Scripted(script), seeds=(0, 1), epochs=6, evaluate_every=2)
+    assert result.best_epoch == [2, 4]
+    assert result.selected() == [1.0, 4.0]
+    assert result.selected("test-best") == [5.0, 6.0]
 
 
 def test_patience_is_judged_at_evaluations() -> None:
@@ -177,6 +229,8 @@ def test_mixed_precision_trains_float32_parameters() -> None:
         ({"patience": 2.5}, "patience must be a positive integer, got 2.5"),
         ({"epochs": True}, "epochs must be a positive integer, got True"),
         ({"schedule": "steps", "lr_steps": (1.5,)}, "lr_steps must be a positive integer, got 1.5"),
+        ({"ema": 1.0}, r"ema must be in \(0, 1\) or None, got 1.0"),
+        ({"ema": 0.0}, r"ema must be in \(0, 1\) or None, got 0.0"),
         ({"clip_norm": 0.0}, "clip_norm must be above 0 or None, got 0.0"),
         ({"optimizer": "sgd"}, r"optimizer must be one of \('adam', 'adamw'\), got 'sgd'"),
         ({"schedule": "linear"}, "schedule must be one of .*, got 'linear'"),

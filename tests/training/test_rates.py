@@ -18,6 +18,12 @@ def test_steps_halve_the_rate() -> None:
     assert [config.lr_at(epoch) for epoch in range(7)] == [0.8, 0.8, 0.4, 0.4, 0.4, 0.2, 0.2]
 
 
+def test_the_first_prefix_that_fits_counts() -> None:
+    config = TrainConfig(lr_factors=(("embed.", 0.1), ("embed.weight", 0.2)))
+    names = ("embed.weight", "inner.embed.weight", "bias")
+    assert [config.lr_factor(name) for name in names] == [0.1, 1.0, 1.0]
+
+
 def test_rates_survive_json() -> None:
     config = TrainConfig(schedule="steps", lr_steps=(2,), lr_factors=(("embed.", 0.01),))
     listed = config.to_dict() | {"lr_steps": [2], "lr_factors": [["embed.", 0.01]]}
@@ -51,6 +57,19 @@ def test_parameters_have_rates_of_their_own() -> None:
     assert rates == pytest.approx({0.01: 1e-4, 1.0: 1e-2})
 
 
+@pytest.mark.parametrize("seeds", [[0], [0, 1]])
+def test_every_step_is_clipped(seeds: list[int]) -> None:
+    norms = []
+    for clip_norm in (1e-3, None):
+        config = TrainConfig(epochs=1, clip_norm=clip_norm)
+        trainer = _Trainer(make, Tiny(), seeds, config, None, "cpu")
+        trainer.run_epoch()
+        gradients = [g.reshape(len(seeds), -1) for g in trainer.result.runs.gradients()]
+        norms.append(torch.cat(gradients, 1).norm(dim=1))
+    torch.testing.assert_close(norms[0], torch.full((len(seeds),), 1e-3), rtol=1e-2, atol=0.0)
+    assert bool((norms[1] > 1e-2).all())
+
+
 def test_a_run_with_rates_of_their_own_resumes(tmp_path: Path) -> None:
     config = TrainConfig(
         epochs=4, lr=0.01, schedule="steps", lr_steps=(2,), lr_factors=(("embed.", 0.1),), checkpoint_every=1
@@ -66,6 +85,20 @@ def test_a_run_with_rates_of_their_own_resumes(tmp_path: Path) -> None:
 
 def test_enough_time_is_no_limit() -> None:
     assert len(fit(make, Tiny(), [0], TrainConfig(epochs=3), quiet=True, seconds=600).history) == 3
+
+
+def test_no_epoch_begins_that_would_end_too_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epochs of 10 seconds: the third would end after 30 of the 25 that there are."""
+    clock = [0.0]
+
+    class Ticking(Tiny):
+        def batches(self, epoch):  # type: ignore[no-untyped-def]
+            clock[0] += 10
+            return super().batches(epoch)
+
+    monkeypatch.setattr("ehnn.training.loop.time.monotonic", lambda: clock[0])
+    result = fit(make, Ticking(), [0], TrainConfig(epochs=5), quiet=True, seconds=25.0)
+    assert [row["epoch"] for row in result.history] == [1, 2]
 
 
 def test_what_time_ends_is_evaluated() -> None:

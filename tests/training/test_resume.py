@@ -18,7 +18,7 @@ import ehnn
 from ehnn.training import NotFiniteError, TrainConfig, fit
 from ehnn.training.checkpoint import NAME, load_checkpoint
 
-from .training_helpers import Tiny, make, make_with_dropout
+from .training_helpers import Scripted, Tiny, make, make_with_dropout
 
 CONFIG = TrainConfig(epochs=9, lr=0.01, optimizer="adamw", schedule="cosine", checkpoint_every=2)
 
@@ -67,6 +67,33 @@ def test_stopped_in_the_middle_of_an_epoch(tmp_path: Path, epoch: int) -> None:
 def test_a_finished_run_is_not_trained_again(tmp_path: Path) -> None:
     first = train(Tiny(), tmp_path)
     same(train(Stopping(0), tmp_path), first)
+
+
+def in_parts(task: Scripted, directory: Path, config: TrainConfig, calls: int):
+    """Epochs one at a time, each by a call of its own."""
+    for _ in range(calls):
+        result = fit(make, task, (0,), config, directory=directory, quiet=True, seconds=0.0)
+    return result
+
+
+def test_patience_goes_on_where_it_was(tmp_path: Path) -> None:
+    script = Scripted([([v], [v]) for v in (50.0, 40.0, 40.0, 40.0, 99.0)])
+    config = TrainConfig(epochs=5, patience=3, checkpoint_every=1)
+    result = in_parts(script, tmp_path, config, 7)
+    assert [row["epoch"] for row in result.history] == [1, 2, 3, 4]
+    assert result.best_epoch == [1]
+
+
+def test_an_evaluation_that_time_forced_is_forgotten(tmp_path: Path) -> None:
+    """Epochs 1, 2, 4 and 5 are evaluated because time is up, and seem better than 3 and 6."""
+    script = Scripted([([v], [v]) for v in (99.0, 98.0, 50.0, 97.0, 96.0, 40.0)])
+    config = TrainConfig(epochs=6, lr=0.05, evaluate_every=3, checkpoint_every=1)
+    result = in_parts(script, tmp_path, config, 6)
+    assert [row["epoch"] for row in result.history] == [3, 6]
+    assert (result.best_epoch, result.best_valid) == ([3], [50.0])
+    third = fit(make, Tiny(), (0,), replace(config, epochs=3), quiet=True)
+    for name, value in third.runs.parameters.items():
+        assert torch.equal(result.best[name], value)
 
 
 KILLER = """

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ehnn import Hypergraph
-from ehnn.nn import EHNNMLP, EHNNTransformer, Readout, Stack, baselines, bounded_memory
+from ehnn._utils.folders import FolderInUseError
+from ehnn.nn import EHNNMLP, EHNNTransformer, Readout, Stack, baselines
+from ehnn.ops import bounded_memory
 from ehnn.training import Runs, TrainConfig, fit
 from ehnn.training.identity import differences, identity
 
@@ -186,3 +192,43 @@ def test_a_run_is_extracted_with_what_was_drawn_for_it() -> None:
     runs, h = Runs(Drawn, (0, 1)), Tiny().valid
     for run in (0, 1):
         torch.testing.assert_close(runs.extract(run)(h), runs.forward(h)[run])
+
+
+def test_a_full_disk_names_the_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = Path.open
+
+    def full(path: Path, mode: str = "r", **given: Any) -> Any:
+        if path.name == "metrics.jsonl" and mode == "a":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return plain(path, mode, **given)
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*metrics\.jsonl'"):
+        fit(make, Tiny(), [0], TrainConfig(epochs=2), directory=tmp_path, quiet=True)
+
+
+def test_a_second_training_into_one_folder_is_refused(tmp_path: Path) -> None:
+    class Again(Tiny):
+        """In the middle of a training another thread begins the same one."""
+
+        refused: FolderInUseError | None = None
+
+        def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
+            if not self.refused:
+                thread = threading.Thread(target=self.second)
+                thread.start()
+                thread.join()
+            return super().loss(logits, h)
+
+        def second(self) -> None:
+            try:
+                fit(make, Tiny(), [0], TrainConfig(epochs=2), directory=tmp_path)
+            except FolderInUseError as error:
+                self.refused = error
+
+    task = Again()
+    fit(make, task, [0], TrainConfig(epochs=2), directory=tmp_path)
+    assert task.refused
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
+    fit(make, Tiny(), [0], TrainConfig(epochs=2), directory=tmp_path)  # the same again, later
+    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2

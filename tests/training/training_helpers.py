@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from ehnn import Hypergraph
-from ehnn.nn import EHNNMLP, Stack
-from ehnn.tasks.k_edge import accuracy, cross_entropy
+from ehnn.nn import EHNNMLP, Block, Stack
+from ehnn.tasks.scores import accuracy, cross_entropy
 from ehnn.testing import random_hypergraph
 from ehnn.training import TrainConfig, fit
 
@@ -57,7 +57,7 @@ class Scripted(Tiny):
 
 
 def make(dropout: float = 0.0, width: int = 8) -> nn.Module:
-    return Stack(3, 2, partial(EHNNMLP, dropout=dropout), width=width, dropout=dropout)
+    return Stack(3, 2, Block(partial(EHNNMLP, dropout=dropout), dropout=dropout), width=width)
 
 
 make_with_dropout = partial(make, 0.3)

@@ -1,11 +1,18 @@
-"""Past one machine, on ``torch.distributed``: exact partition-parallel layers, data parallel, sampling."""
+"""Several processes and machines: exact partition-parallel layers, data parallel training, sampling."""
+
+from ehnn._utils.moved import former
 
 from .cost import LayerTraffic, layer_traffic
 from .data import BalancedBatches, balanced
-from .files import load_shard, read_manifest, save_shards
+from .files import load_shard, save_shards
 from .gradients import backward, mean_over_ranks, sum_gradients
+from .masks import number_rows
 from .owners import CutReport, Partition, cut_report, given_partition, partition
+from .prepare import with_parts
 from .ranks import LostRankError, Ranks, Traffic, losing_ranks, start, stop
+from .running import RunningPools
+from .sampled_task import SampledNodes
+from .sampling import sample
 from .shards import Shard, shard
 from .train import ShardNodes, fit_shard
 
@@ -16,6 +23,8 @@ __all__ = [
     "LostRankError",
     "Partition",
     "Ranks",
+    "RunningPools",
+    "SampledNodes",
     "Shard",
     "ShardNodes",
     "Traffic",
@@ -28,11 +37,15 @@ __all__ = [
     "load_shard",
     "losing_ranks",
     "mean_over_ranks",
+    "number_rows",
     "partition",
-    "read_manifest",
+    "sample",
     "save_shards",
     "shard",
     "start",
     "stop",
     "sum_gradients",
+    "with_parts",
 ]
+
+__getattr__ = former(__name__, internal={".files": "read_manifest"})

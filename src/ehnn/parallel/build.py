@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import FAMILIES, MAX_PAIRS, Pairs
+from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import pairs_from_sorted, selection
+from ehnn.hypergraph.products import MAX_PAIRS
+from ehnn.hypergraph.weighted import refuse_weights
 from ehnn.overlap.orders import Orders
 
 from .families import ShardFamily, family
@@ -21,18 +23,22 @@ if TYPE_CHECKING:
     from .shards import Shard
 
 
+_SOURCES = ("nodes", "edges", "all")
+
+
 def sharded_overlap(h: Shard, source: str, target: str, max_pairs: int = MAX_PAIRS) -> ShardedOverlap:
     """The relation of two named families on this rank. A collective."""
-    for role, name, known in (("source", source, FAMILIES), ("target", target, (*FAMILIES, "graph"))):
+    for role, name, known in (("source", source, _SOURCES), ("target", target, (*_SOURCES, "graph"))):
         if name not in known:
             raise ValueError(f"the {role} family of a shard must be one of {known}, got {name!r}")
+    refuse_weights(h.edge_weight, "edge_weight", "a layer on a shard")
     sources = family(h, source)
     if target == "graph":
         return _graph(h, sources)
     targets = family(h, target)
     columns = sources.places
     if source == "nodes" and target == "nodes":
-        whole: Pairs = targets.pairs
+        whole: SparsePattern = targets.pairs
     elif source == "nodes":
         assert targets.plan is not None
         whole = PushPairs(targets.pairs, targets.plan, targets.orders[: targets.own])
@@ -52,8 +58,9 @@ def sharded_overlap(h: Shard, source: str, target: str, max_pairs: int = MAX_PAI
 
 
 def _assemble(
-    h: Shard, sources: ShardFamily, targets: ShardFamily, local: Pairs, sizes: Orders, gather: Pairs | None,
-    whole: Pairs, columns: Tensor,
+    h: Shard, sources: ShardFamily, targets: ShardFamily, local: SparsePattern,
+    sizes: Orders, gather: SparsePattern | None,
+    whole: SparsePattern, columns: Tensor,
 ) -> ShardedOverlap:  # fmt: skip
     one = h.num_members == 1
     pool = in_one_row(sources.own, h.device) if one else selection(sources.batch, h.num_members).transpose()
@@ -89,7 +96,7 @@ def _graph(h: Shard, sources: ShardFamily) -> ShardedOverlap:
     return _assemble(h, sources, targets, local, Orders.at(none, none), gather, whole, columns)
 
 
-def _groups(whole: Pairs) -> tuple[Pairs, Pairs | None]:
+def _groups(whole: SparsePattern) -> tuple[SparsePattern, SparsePattern | None]:
     """The rows that meet any source anywhere, and targets × these groups (None if that is all of them)."""
     met = whole.lengths > 0
     if bool(met.all()):
@@ -108,7 +115,7 @@ def _groups(whole: Pairs) -> tuple[Pairs, Pairs | None]:
     return _without(whole, target, number), gather
 
 
-def _without(pairs: Pairs, keep: Tensor, number: Tensor) -> Pairs:
+def _without(pairs: SparsePattern, keep: Tensor, number: Tensor) -> SparsePattern:
     """The rows ``keep``; the others have no pairs. ``number`` is the new number of each row."""
     ptr = torch.cat([pairs.ptr[keep], pairs.ptr[-1:]])
     return dataclasses.replace(pairs, num_rows=keep.shape[0], ptr=ptr, t_index=number[pairs.t_index])

@@ -1,4 +1,4 @@
-"""What a layer sends: the formula that `Traffic` is tested against."""
+"""The formula for the traffic of a layer, which tests compare with `Traffic`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _LSE = 8
 
 @dataclass(frozen=True)
 class LayerTraffic:
-    """Bytes of one rank in one call: (sent to other ranks by all-to-all, given to all-reduce)."""
+    """Bytes of one rank in one ``forward`` or ``backward`` pass: (sent by all-to-all, given to
+    all-reduce)."""
 
     forward: tuple[int, int]
     backward: tuple[int, int]
@@ -22,10 +23,11 @@ class LayerTraffic:
 def layer_traffic(overlap: ShardedOverlap, width: int, heads: int = 0, itemsize: int = 4) -> LayerTraffic:
     """What `EHNNMLP` (``heads=0``) or `EHNNTransformer` sends, for nodes to others or others to nodes.
 
+    ``overlap`` is that of a shard, ``itemsize`` the bytes of a number.
     All-to-all: ghost rows × width. All-reduce: members × width. Attention adds logits or a log-sum-exp per
     head. Nothing grows with nodes, hyperedges or incidences.
     """
-    local = overlap.local
+    local = overlap.source_to_group
     sent = len(local.plan.sends) if isinstance(local, (PushPairs, PullPairs)) else 0
     ghosts = local.plan.ghosts if isinstance(local, (PushPairs, PullPairs)) else 0
     if isinstance(local, PushPairs):

@@ -1,4 +1,4 @@
-"""Data parallel training on many small hypergraphs: ranks get equal numbers of incidences, not of items."""
+"""Data parallel training on many small hypergraphs; ranks get equal numbers of incidences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import torch
 
-from ehnn.hypergraph.validate import as_count
+from ehnn._utils.validation import as_count
 from ehnn.tasks.draws import generator_of
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Pairs
-from ehnn.hypergraph.kept import kept_property
+from ehnn._utils.cached import cached_tensors
+from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import pairs_from_sorted
 from ehnn.overlap.orders import Orders
 
@@ -24,7 +24,7 @@ class ShardFamily:
     """Rows (own, then ghosts) of a family over the own nodes of a rank.
 
     Attributes:
-        pairs: ``Pairs`` of rows × own nodes: the part of each hyperedge that lies on this rank.
+        pairs: ``SparsePattern`` of rows × own nodes: the part of each hyperedge that lies on this rank.
         plan: where the ghosts belong; None for nodes, which have none.
         own: number of own rows.
         orders: ``[rows]`` true orders, ghosts included.
@@ -34,7 +34,7 @@ class ShardFamily:
         numbers: ``[own]`` number of each own row in the whole family.
     """
 
-    pairs: Pairs
+    pairs: SparsePattern
     plan: Plan | None
     own: int
     orders: Tensor
@@ -43,12 +43,12 @@ class ShardFamily:
     counts: list[int]
     numbers: Tensor
 
-    @kept_property
+    @cached_tensors
     def own_orders(self) -> Orders:
         """Orders of the own rows."""
         return Orders.at(self.values, self.places[: self.own])
 
-    @kept_property
+    @cached_tensors
     def places(self) -> Tensor:
         """``[rows]`` place of each order in ``values``."""
         return torch.searchsorted(self.values, self.orders)
@@ -67,7 +67,7 @@ def _family(h: Shard, name: str) -> ShardFamily:
     values = torch.ones(int(sum(h.node_counts) > 0), dtype=torch.int64, device=h.device)
     nodes = torch.arange(n + 1, device=h.device)
     if name == "nodes":
-        single = Pairs(n, n, nodes, nodes[:-1], nodes, nodes[:-1], nodes[:-1])
+        single = SparsePattern.unchecked(n, n, nodes, nodes[:-1], nodes, nodes[:-1], nodes[:-1])
         return ShardFamily(single, None, n, one, values, h.node_batch, h.node_counts, h.node_ids)
     plan = h.incidence.plan
     if name == "edges":

@@ -10,12 +10,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ehnn._utils.atomic import atomic_write
+from ehnn._utils.schema import check as check_schema
+from ehnn._utils.schema import count, positive
+from ehnn._utils.untrusted import parse_json, told
 from ehnn.hypergraph import Hypergraph
-from ehnn.io.atomic import atomic_write
 
 from .owners import Partition, cut_report
 from .ranks import Ranks
-from .shards import Shard, cut, join
+from .shards import Shard, check, cut, join
 
 MANIFEST = "partition.json"
 FORMAT = 1
@@ -54,7 +57,8 @@ def save_shards(
 
 
 def load_shard(directory: str | Path, ranks: Ranks) -> Shard:
-    """This rank's shard. A collective.
+    """This rank's shard, from the ``directory`` that `save_shards` wrote; ``ranks`` is from `start`. A
+    collective.
 
     A file that is missing, truncated, changed or from another partition is a ValueError that names it, on
     every rank: nobody waits for a rank that could not start.
@@ -86,7 +90,7 @@ def read_shard(directory: str | Path, rank: int, ranks: int) -> dict[str, Tensor
         raise ValueError(f"shard {path} cannot be read: {error.strerror}") from error
     try:
         meta = _metadata(data)
-    except (ValueError, KeyError, UnicodeDecodeError):
+    except (ValueError, RecursionError):
         meta = {}
     if meta and meta.get("partition") != manifest["partition"]:
         raise ValueError(f"shard {path} is from another partition than {MANIFEST}")
@@ -95,24 +99,42 @@ def read_shard(directory: str | Path, rank: int, ranks: int) -> dict[str, Tensor
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:
         raise ValueError(f"shard {path} does not have the checksum that {MANIFEST} gives: it was changed")
     try:
-        return load(data)
+        tensors = load(data)
     except SafetensorError as error:
-        raise ValueError(f"shard {path} is not a safetensors file: {error}") from error
+        raise ValueError(f"shard {path} is not a safetensors file: {told(error)}") from error
+    try:
+        check(tensors, rank, ranks)
+    except ValueError as error:
+        raise ValueError(f"shard {path} is damaged: {error}") from error
+    return tensors
 
 
 def read_manifest(directory: str | Path) -> dict[str, Any]:
     """The manifest of a directory of shards."""
     path = Path(directory) / MANIFEST
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        data = path.read_bytes()
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}; save_shards writes it") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is not a manifest: {error}") from error
-    needed = {"format", "partition", "ranks", "files"}
-    if not isinstance(manifest, dict) or not needed <= manifest.keys() or manifest["format"] != FORMAT:
+    manifest = parse_json(data, f"{path} is not a manifest")
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ValueError(f"{path} is not a manifest of format {FORMAT}")
+    check_schema(manifest, SCHEMA, f"{path} is damaged: its manifest")
+    if len(manifest["files"]) != manifest["ranks"]:
+        raise ValueError(f"{path} is damaged: files must name one for each of {manifest['ranks']!r} ranks")
     return manifest
+
+
+def _file_name(value: Any) -> bool:
+    """the name of a file in the same folder"""
+    return isinstance(value, str) and 0 < len(value) < 256 and Path(value).name == value and "\0" not in value
+
+
+SCHEMA = {
+    "format": positive, "partition": str, "ranks": positive,
+    "files": [{"name": _file_name, "bytes": count, "sha256": str}], ...: object,
+}  # fmt: skip
+"""What a manifest holds, beside what people read in it."""
 
 
 def check_sizes(directory: str | Path) -> None:
@@ -134,7 +156,9 @@ def shard_name(rank: int, ranks: int) -> str:
 def _metadata(data: bytes) -> dict[str, str]:
     """The metadata in the header of a safetensors file, also of a truncated one."""
     length = int.from_bytes(data[:8], "little")
-    return json.loads(data[8 : 8 + length].decode("utf-8"))["__metadata__"]
+    header = json.loads(data[8 : 8 + length].decode("utf-8"))
+    found = header.get("__metadata__") if isinstance(header, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _identity(h: Hypergraph, partition: Partition) -> str:

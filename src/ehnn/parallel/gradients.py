@@ -1,4 +1,4 @@
-"""From a loss on every rank to one gradient."""
+"""Combine the losses of all ranks into one gradient."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def backward(loss: Tensor, model: nn.Module, ranks: Ranks) -> Tensor:
 
 
 def sum_gradients(parameters: Iterable[Tensor], ranks: Ranks) -> None:
-    """Replace every gradient by its sum over ranks, with one all-reduce per dtype. A collective.
+    """Replace the gradients of ``parameters`` by their sums over ranks, with one all-reduce per dtype. A
+    collective.
 
     A parameter that no rank used keeps None as its gradient.
     """

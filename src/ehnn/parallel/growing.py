@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph, Pairs
+from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.hypergraph.pairs import starts
 
 _ROW = 8
@@ -46,7 +46,7 @@ def work(h: Hypergraph) -> Tensor:
     return (_ROW * rows).round().to(torch.int64) + h.degrees
 
 
-def ghosts(pairs: Pairs, part: Tensor, ranks: int) -> int:
+def ghosts(pairs: SparsePattern, part: Tensor, ranks: int) -> int:
     """Σ over hyperedges of the ranks with nodes of it, less one: the connectivity."""
     touched = torch.unique(pairs.rows * ranks + part[pairs.index]).shape[0]
     return touched - int((pairs.lengths > 0).sum())
@@ -73,7 +73,7 @@ def _cut_evenly(order: Tensor, weight: Tensor, ranks: int) -> Tensor:
     return part
 
 
-def _move(pairs: Pairs, part: Tensor, weight: Tensor, ranks: int, limit: float) -> Tensor:
+def _move(pairs: SparsePattern, part: Tensor, weight: Tensor, ranks: int, limit: float) -> Tensor:
     """Every other node goes where most of its hyperedges' other nodes are, while there is room."""
     shape = pairs.num_rows, ranks
     inside = torch.zeros(shape).index_put_((pairs.rows, part[pairs.index]), torch.ones(()), accumulate=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ehnn._utils.optional import require
 from ehnn.hypergraph import Hypergraph
-from ehnn.io._support import require
 
 from .growing import work
 

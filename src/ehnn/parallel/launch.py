@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
-from ehnn.hypergraph.validate import as_count
+from ehnn._utils.validation import as_count
 
 MAX_RESTARTS = 3
+_REFUSED = "EHNN_REFUSED"
 
 
 def launch(module: str, arguments: Sequence[str], ranks: int) -> None:
     """Run ``python -m module arguments…`` on ``ranks`` ranks of this host and wait for them.
 
     When a rank dies, the others are stopped and all are started again, up to `MAX_RESTARTS` times. A
-    RuntimeError names the rank that failed first when they are used up.
+    RuntimeError names the rank that failed first when they are used up. A rank that calls `refuse` is not
+    started again: that is a ValueError.
     """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -25,7 +29,12 @@ def launch(module: str, arguments: Sequence[str], ranks: int) -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // ranks)))
     options = ["--standalone", f"--nproc-per-node={ranks}", f"--max-restarts={MAX_RESTARTS}"]
     try:
-        main([*options, "-m", module, *arguments])
+        with tempfile.TemporaryDirectory() as scratch:
+            refused = Path(scratch, "refused")
+            os.environ[_REFUSED] = str(refused)
+            main([*options, "-m", module, *arguments])
+            if refused.exists():
+                raise ValueError("the ranks refused the run; it is not tried again")
     except SignalException as signal:
         raise KeyboardInterrupt from signal
     except ChildFailedError as error:
@@ -33,3 +42,9 @@ def launch(module: str, arguments: Sequence[str], ranks: int) -> None:
         raise RuntimeError(
             f"rank {rank} ended with code {failure.exitcode} after {MAX_RESTARTS} restarts"
         ) from error
+
+
+def refuse() -> None:
+    """Say, in a rank of `launch`, that another start would fail in the same way; then end with status 0."""
+    if _REFUSED in os.environ:
+        Path(os.environ[_REFUSED]).touch()

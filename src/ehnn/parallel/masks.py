@@ -1,4 +1,4 @@
-"""Dropout that does not know how many ranks there are: rows are numbered as one process would."""
+"""Dropout that does not depend on the number of ranks: rows have the numbers they have in one process."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph.kept import plain_tensors
+from ehnn._utils.cached import plain_tensors
 from ehnn.nn import Layer
-from ehnn.nn.dropout import Dropout
-from ehnn.nn.phi import Phi
+from ehnn.nn.dropout import Dropout, Rows
 
 from .families import family
 from .relation import ShardedOverlap
@@ -36,10 +35,9 @@ def number_rows(model: nn.Module) -> Numbering:
     """Let every seeded `Dropout` of ``model`` know which rows of the whole hypergraph it sees on a shard.
 
     A mask is then the same on any number of ranks and in one process (between hyperedges, where overlaps have
-    several sizes: on any number of ranks). Inside a `Layer` the rows are its sources (``phi1``), its
-    groups and the pool (``phi2`` of EHNN, the dropout of attention) or its targets; outside, the targets of
-    the layer before, and before the first the family that the model's ``path`` begins with (nodes, if it has
-    none). On a plain Hypergraph the model is as it was.
+    several sizes: on any number of ranks). Inside a `Layer` the rows are those that ``layer.rows_seen()``
+    says, or its targets; outside, the targets of the layer before, and before the first the family that the
+    model's ``path`` begins with (nodes, if it has none). On a plain Hypergraph the model is as it was.
     """
     layers = {name: m for name, m in model.named_modules() if isinstance(m, Layer)}
     every = {name: m for name, m in model.named_modules() if isinstance(m, Dropout) and m.p > 0}
@@ -51,13 +49,16 @@ def number_rows(model: nn.Module) -> Numbering:
         for dropout in every.values():
             dropout.rows = rows
 
-    def enter(layer: nn.Module, args: tuple[Any, ...]) -> None:
+    def enter(layer: Layer, args: tuple[Any, ...]) -> None:
         overlap = args[1]
         if not isinstance(overlap, ShardedOverlap):
             return
-        for name, module in layer.named_modules():
-            if isinstance(module, Dropout) and module.p > 0:
-                module.rows = _seen_by(name, layer, overlap)
+        for part, rows in {layer: Rows.TARGETS, **layer.rows_seen()}.items():
+            numbers = None
+            for module in part.modules():
+                if isinstance(module, Dropout) and module.p > 0:
+                    numbers = numbers or _numbers(rows, overlap)  # a collective, perhaps: only if asked for
+                    module.rows = numbers
         for dropout in outside:
             dropout.rows = overlap.target_numbers
 
@@ -72,21 +73,18 @@ def _entering(h: Shard, name: str) -> Numbers:
     return found.numbers, sum(found.counts)
 
 
-def _seen_by(name: str, layer: nn.Module, overlap: ShardedOverlap) -> Numbers:
-    """The rows that the dropout called ``name`` inside ``layer`` sees."""
-    part = name.split(".")[0]
-    if part == "phi1":
+def _numbers(rows: Rows, overlap: ShardedOverlap) -> Numbers:
+    """The rows of a kind, by their numbers in the whole hypergraph."""
+    if rows is Rows.SOURCES:
         return overlap.source_numbers
-    if part == "global_dropout":
+    if rows is Rows.TARGETS:
+        return overlap.target_numbers
+    if rows is Rows.MEMBERS:
         return _members(overlap), overlap.num_members
-    if part == "local_dropout":
-        return overlap.group_numbers
-    if part == "phi2" and isinstance(layer.phi2, Phi):
-        groups, total = overlap.group_numbers
-        if not layer.global_interaction:
-            return groups, total
-        return torch.cat([groups, total + _members(overlap)]), total + overlap.num_members
-    return overlap.target_numbers
+    groups, total = overlap.group_numbers
+    if rows is Rows.GROUPS:
+        return groups, total
+    return torch.cat([groups, total + _members(overlap)]), total + overlap.num_members
 
 
 def _members(overlap: ShardedOverlap) -> Tensor:

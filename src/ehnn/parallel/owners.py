@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ehnn._utils.validation import as_count, as_index
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import as_count, as_index
 
 from .growing import grow
 
@@ -75,7 +75,8 @@ def partition(
 ) -> Partition:
     """Owners for ``ranks`` ranks, balanced by rows and incidences up to ``imbalance``.
 
-    ``"growing"`` is built in: nodes in breadth-first order, cut into pieces of equal weight and improved by
+    The ``method`` ``"growing"`` is built in, and starts from ``seed``: nodes in breadth-first order, cut into
+    pieces of equal weight and improved by
     moving nodes to where their hyperedges are. ``"mtkahypar"`` uses Mt-KaHyPar. ``"contiguous"`` only cuts
     the numbering into pieces. ``"auto"`` takes Mt-KaHyPar where it is installed. A hyperedge goes to the rank
     with most of its nodes.
@@ -97,7 +98,8 @@ def partition(
 
 
 def given_partition(h: Hypergraph, nodes: Any, ranks: int, edges: Any = None) -> Partition:
-    """A partition from ``nodes [num_nodes]`` and, if not to be chosen, ``edges [num_edges]``."""
+    """A partition over ``ranks``: owners ``nodes [num_nodes]`` and, if not to be chosen, ``edges
+    [num_edges]``."""
     nodes = _owners(nodes, "nodes", h.num_nodes, ranks)
     if edges is None:
         return Partition(nodes, edge_owners(h, nodes, ranks), ranks)

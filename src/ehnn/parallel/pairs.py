@@ -1,4 +1,4 @@
-"""`Pairs` whose rows or columns live on several ranks; `ehnn.ops` sums over them like over any other."""
+"""Patterns whose rows or columns live on several ranks; `ehnn.ops` sums over them like over any other."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Pairs
-from ehnn.hypergraph.kept import kept_property
+from ehnn._utils.cached import cached_tensors
+from ehnn.hypergraph import SparsePattern
+from ehnn.hypergraph.pairs import OwnSums
 from ehnn.ops import segment_softmax_sum, segment_sum
 
 from .plan import Plan
@@ -18,16 +19,16 @@ from .softmax import pooled_softmax_sum, pushed_softmax_sum
 _INDICES = ("ptr", "index", "t_ptr", "t_index", "t_perm", "rows", "split", "t_split")
 
 
-class ShardedPairs(Pairs):
+class ShardedPairs(OwnSums):
     """This rank's part of a pattern. ``num_rows`` and ``num_cols`` count what the rank owns.
 
     ``inner`` is the part of the pattern that is computed here, with ghosts after the own rows (or columns).
     ``lengths`` are those of the whole pattern.
     """
 
-    inner: Pairs
+    inner: SparsePattern
 
-    def __init__(self, num_rows: int, num_cols: int, inner: Pairs, **more: Any) -> None:
+    def __init__(self, num_rows: int, num_cols: int, inner: SparsePattern, **more: Any) -> None:
         for name, value in {"num_rows": num_rows, "num_cols": num_cols, "inner": inner, **more}.items():
             object.__setattr__(self, name, value)
 
@@ -43,8 +44,8 @@ class ShardedPairs(Pairs):
     def __len__(self) -> int:
         return len(self.inner)
 
-    @kept_property
-    def flipped(self) -> Pairs:
+    @cached_tensors
+    def flipped(self) -> SparsePattern:
         """``inner`` with rows and columns exchanged, for gradients."""
         return self.inner.transpose()
 
@@ -53,14 +54,14 @@ class PushPairs(ShardedPairs):
     """Columns are here, some rows elsewhere: partial sums of ghost rows are sent to their owners.
 
     Attributes:
-        inner: ``Pairs`` of (own rows, then ghost rows) × own columns.
+        inner: ``SparsePattern`` of (own rows, then ghost rows) × own columns.
         plan: where the ghost rows belong.
     """
 
     plan: Plan
     total: Tensor
 
-    def __init__(self, inner: Pairs, plan: Plan, lengths: Tensor) -> None:
+    def __init__(self, inner: SparsePattern, plan: Plan, lengths: Tensor) -> None:
         super().__init__(plan.own, inner.num_cols, inner, plan=plan, total=lengths)
 
     @property
@@ -88,13 +89,13 @@ class PullPairs(ShardedPairs):
     """Rows are here, some columns elsewhere: the values of ghost columns are fetched from their owners.
 
     Attributes:
-        inner: ``Pairs`` of own rows × (own columns, then ghost columns).
+        inner: ``SparsePattern`` of own rows × (own columns, then ghost columns).
         plan: where the ghost columns come from.
     """
 
     plan: Plan
 
-    def __init__(self, inner: Pairs, plan: Plan) -> None:
+    def __init__(self, inner: SparsePattern, plan: Plan) -> None:
         super().__init__(inner.num_rows, plan.own, inner, plan=plan)
 
     @property
@@ -118,14 +119,14 @@ class PooledPairs(ShardedPairs):
     """Few rows that every rank has (the members of a batch): sums are all-reduced and replicated.
 
     Attributes:
-        inner: ``Pairs`` of rows × own columns.
+        inner: ``SparsePattern`` of rows × own columns.
         lengths: ``[num_rows]`` of the whole pattern.
     """
 
     ranks: Ranks
     total: Tensor
 
-    def __init__(self, inner: Pairs, ranks: Ranks, lengths: Tensor) -> None:
+    def __init__(self, inner: SparsePattern, ranks: Ranks, lengths: Tensor) -> None:
         super().__init__(inner.num_rows, inner.num_cols, inner, ranks=ranks, total=lengths)
 
     @property
@@ -145,17 +146,17 @@ class PooledPairs(ShardedPairs):
         return PooledPairs(self.inner.to(device, non_blocking), self.ranks, total)
 
 
-def in_one_row(columns: int, device: torch.device, rows: int = 1) -> Pairs:
+def in_one_row(columns: int, device: torch.device, rows: int = 1) -> SparsePattern:
     """All ``columns`` in the one row (none if there is no row), with shared memory."""
     count, zeros = (
         torch.arange(columns + 1, device=device),
         torch.zeros(columns, dtype=torch.int64, device=device),
     )
     ptr = torch.tensor([0, columns][: rows + 1], device=device)
-    return Pairs(rows, columns, ptr, count[:-1], count, zeros, count[:-1])
+    return SparsePattern.unchecked(rows, columns, ptr, count[:-1], count, zeros, count[:-1])
 
 
-def pooled(inner: Pairs, ranks: Ranks) -> PooledPairs:
+def pooled(inner: SparsePattern, ranks: Ranks) -> PooledPairs:
     """`PooledPairs` with the lengths of all ranks. A collective."""
     return PooledPairs(inner, ranks, ranks.sum(inner.lengths))
 
@@ -164,7 +165,7 @@ class _Push(torch.autograd.Function):
     """Sums of own and ghost rows, the ghosts' then sent home. Linear; its transpose is `_Pull`."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, inner: Pairs, flipped: Pairs, plan: Plan) -> Tensor:
+    def forward(ctx: Any, x: Tensor, inner: SparsePattern, flipped: SparsePattern, plan: Plan) -> Tensor:
         ctx.way = flipped, inner, plan
         return plan.fold(segment_sum(x, inner))
 
@@ -177,7 +178,7 @@ class _Pull(torch.autograd.Function):
     """Sums over own and ghost columns, the ghosts' fetched. Linear; its transpose is `_Push`."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, inner: Pairs, flipped: Pairs, plan: Plan) -> Tensor:
+    def forward(ctx: Any, x: Tensor, inner: SparsePattern, flipped: SparsePattern, plan: Plan) -> Tensor:
         ctx.way = flipped, inner, plan
         return segment_sum(plan.with_ghosts(x)[0], inner)
 

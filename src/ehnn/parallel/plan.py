@@ -1,4 +1,4 @@
-"""Who sends which rows to whom: the halo of a shard."""
+"""Which rank sends which rows to which rank: the halo of a shard."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ehnn.hypergraph import Pairs
-from ehnn.hypergraph.kept import kept_property
+from ehnn._utils.cached import cached_tensors
+from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import selection
 from ehnn.ops import segment_sum
 
@@ -47,9 +47,9 @@ class Plan:
     def ghosts(self) -> int:
         return self.remote.shape[0]
 
-    @kept_property
-    def touched(self) -> tuple[Tensor, Pairs]:
-        """Own rows that are ghosts of other ranks, ascending, and ``Pairs`` of these × sent rows."""
+    @cached_tensors
+    def touched(self) -> tuple[Tensor, SparsePattern]:
+        """Own rows that are ghosts of other ranks, ascending, and ``SparsePattern`` of these × sent rows."""
         rows, place = torch.unique(self.sends, return_inverse=True)
         return rows, selection(place, rows.shape[0]).transpose()
 

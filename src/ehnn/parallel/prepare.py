@@ -1,4 +1,4 @@
-"""From a labelled hypergraph to the shards of a training run, made once and kept with it."""
+"""Prepare the shards of a training run from a labelled hypergraph, once."""
 
 from __future__ import annotations
 
@@ -49,6 +49,6 @@ def prepare_shards(
 
 
 def with_parts(h: Hypergraph, seed: int) -> Hypergraph:
-    """``h`` with ``y [num_nodes, 3]``: labels in the column of a node's part, by `NodeClassification`."""
+    """``h`` with ``y [num_nodes, 3]``: labels in the column of a node's part, drawn by ``seed``."""
     task = NodeClassification(h, [seed])
     return h.replace(y=torch.cat([task.train, task.valid, task.test]).T.contiguous())

@@ -1,13 +1,15 @@
-"""The ranks of a run and what they say to each other: PyTorch's collectives, counted."""
+"""The ranks of a run, and PyTorch's collectives with counted traffic."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from math import prod
+from threading import Thread
 from typing import Any
 
 import torch
@@ -152,10 +154,13 @@ def start(timeout_s: float | None = None, backend: str | None = None) -> Ranks:
 
     ``timeout_s`` is how long a rank waits for the others in any collective before it stops with an error (by
     default ``$EHNN_TIMEOUT``, else 120 seconds). Where every rank has a GPU of its own, tensors on GPUs go
-    through NCCL and the others through gloo; otherwise all go through gloo.
+    through NCCL and the others through gloo; otherwise all go through gloo. ``backend`` overrides this
+    choice.
     """
     if "RANK" not in os.environ:
         return Ranks()
+    if "TORCHELASTIC_RUN_ID" in os.environ:
+        Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     if not dist.is_initialized():
         timeout = timedelta(seconds=timeout_s or float(os.environ.get("EHNN_TIMEOUT", 120)))
         local = int(os.environ.get("LOCAL_WORLD_SIZE", os.environ["WORLD_SIZE"]))
@@ -164,6 +169,13 @@ def start(timeout_s: float | None = None, backend: str | None = None) -> Ranks:
         store = dist.PrefixStore(_attempt(), store)
         dist.init_process_group(backend or both, store=store, rank=rank, world_size=size, timeout=timeout)
     return Ranks()
+
+
+def _end_with(launcher: int) -> None:
+    """End this rank when the process that started it is gone: nobody else would."""
+    while os.getppid() == launcher:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _attempt() -> str:

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Pairs
-from ehnn.hypergraph.kept import kept_property
+from ehnn._utils.cached import cached_tensors
+from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, pairs_from_sorted, pointer, selection
 from ehnn.overlap import Overlap
 from ehnn.overlap.orders import Orders
-from ehnn.overlap.slots import Slots
-from ehnn.overlap.triplets import Triplets, make_triplets
+from ehnn.overlap.source_sizes import SourceSizes
+from ehnn.overlap.weight_groups import WeightGroups, make_weight_groups
 
 from .pairs import PullPairs, PushPairs, pooled
 from .plan import Plan, ask
@@ -25,10 +25,10 @@ from .ranks import Ranks
 class ShardedOverlap(Overlap):
     """Own sources and own targets of one rank; the attributes are those of `Overlap`.
 
-    ``local`` is `PushPairs` where the sources are nodes (each rank adds up its own nodes), `PullPairs` where
-    sources are hyperedges of other ranks too, and plain `Pairs` where nothing is shared. Distinct orders
-    and sizes are those of all ranks, and ``pool`` is never None. The lazy views may be collectives: all
-    ranks ask for them together, as they do when they run the same model.
+    ``source_to_group`` is `PushPairs` where the sources are nodes (each rank adds up its own nodes),
+    `PullPairs` where sources are hyperedges of other ranks too, and a plain `SparsePattern` where nothing is
+    shared. Orders and sizes are those of all ranks, and ``source_to_graph`` is never None. The lazy views may
+    be collectives: all ranks ask for them together, as they do when they run the same model.
 
     Attributes:
         whole: `merged`, with a row for every own target.
@@ -37,12 +37,12 @@ class ShardedOverlap(Overlap):
     """
 
     ranks: Ranks = None  # type: ignore[assignment]
-    whole: Pairs = None  # type: ignore[assignment]
+    whole: SparsePattern = None  # type: ignore[assignment]
     column_orders: Tensor = None  # type: ignore[assignment]
     source_numbers: tuple[Tensor, int] = None  # type: ignore[assignment]
     target_numbers: tuple[Tensor, int] = None  # type: ignore[assignment]
 
-    @kept_property
+    @cached_tensors
     def group_numbers(self) -> tuple[Tensor, int]:
         """``[num_groups]`` numbers of the groups among those of all ranks, and how many these are.
 
@@ -60,47 +60,47 @@ class ShardedOverlap(Overlap):
 
     @property
     def group_target(self) -> Tensor:
-        if self.gather is None:
+        if self.group_to_target is None:
             return arange_like(self.target_batch)
-        return self.gather.t_index
+        return self.group_to_target.t_index
 
     def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
         raise ValueError("the pairs of a relation that is spread over ranks are on no single rank")
 
-    @kept_property
-    def merged(self) -> Pairs:
+    @cached_tensors
+    def merged(self) -> SparsePattern:
         return self.whole
 
-    @kept_property
-    def slots(self) -> Slots:
+    @cached_tensors
+    def source_sizes(self) -> SourceSizes:
         distinct = self.sizes.values.shape[0]
         if distinct <= 1:
             value = int(self.sizes.values[0]) if distinct else 1
             constant = Orders.constant(value, self.num_sources, self.source_batch.device)
-            return Slots(self.local, constant, None)
-        assert isinstance(self.local, PullPairs)
-        return _pulled_slots(self.local, self.sizes)
+            return SourceSizes(self.source_to_group, constant, None)
+        assert isinstance(self.source_to_group, PullPairs)
+        return _pulled_sizes(self.source_to_group, self.sizes)
 
-    @kept_property
-    def triplets(self) -> Triplets:
-        if isinstance(self.local, PushPairs):
-            made = self._pushed_triplets(self.local)
-        elif isinstance(self.local, PullPairs):
-            made = make_triplets(self._with_ghosts(self.local.inner))
-            made = dataclasses.replace(made, local=PullPairs(made.local, self.local.plan))
+    @cached_tensors
+    def weight_groups(self) -> WeightGroups:
+        if isinstance(self.source_to_group, PushPairs):
+            made = self._pushed_groups(self.source_to_group)
+        elif isinstance(self.source_to_group, PullPairs):
+            made = make_weight_groups(self._with_ghosts(self.source_to_group.inner))
+            made = dataclasses.replace(made, local=PullPairs(made.local, self.source_to_group.plan))
         else:
-            made = make_triplets(self._with_ghosts(self.local))
+            made = make_weight_groups(self._with_ghosts(self.source_to_group))
         return dataclasses.replace(made, pool=self._pool_by_order())
 
-    def _with_ghosts(self, local: Pairs) -> Overlap:
+    def _with_ghosts(self, local: SparsePattern) -> Overlap:
         """This relation as one process would see it, for sources that include the ghosts."""
         values, members = self.source_orders.values, self.column_orders.new_zeros(local.num_cols)
         return Overlap(
-            local, self.sizes, self.gather, None, None, Orders.at(values, self.column_orders),
+            local, self.sizes, self.group_to_target, None, None, Orders.at(values, self.column_orders),
             self.target_orders, members, self.target_batch, 1,
         )  # fmt: skip
 
-    def _pushed_triplets(self, local: PushPairs) -> Triplets:
+    def _pushed_groups(self, local: PushPairs) -> WeightGroups:
         """With nodes as sources, k = 𝓘 = 1: groups need only be sorted by l."""
         label, order = torch.sort(self.target_orders.index[self.group_target], stable=True)
         labels, which = torch.unique_consecutive(label, return_inverse=True)
@@ -109,9 +109,9 @@ class ShardedOverlap(Overlap):
         gather, _ = pairs_from_coo(target, arange_like(target), self.num_targets, target.shape[0])
         ones = torch.ones_like(labels)
         values = torch.stack([ones, self.target_orders.values[labels], ones], 1)
-        return Triplets(reordered(local, order), gather, values, ptr, tuple(ptr.tolist()), local)
+        return WeightGroups(reordered(local, order), gather, values, ptr, tuple(ptr.tolist()), local)
 
-    def _pool_by_order(self) -> Pairs:
+    def _pool_by_order(self) -> SparsePattern:
         count = self.source_orders.values.shape[0]
         key = self.source_batch * count + self.source_orders.index
         return pooled(selection(key, self.num_members * count).transpose(), self.ranks)
@@ -127,7 +127,7 @@ def reordered(pairs: PushPairs, order: Tensor) -> PushPairs:
     return PushPairs(moved, pairs.plan.renumbered(place, pairs.num_rows), pairs.total[order])
 
 
-def _pulled_slots(local: PullPairs, sizes: Orders) -> Slots:
+def _pulled_sizes(local: PullPairs, sizes: Orders) -> SourceSizes:
     """(source, 𝓘) live where the source lives; those that another rank needs are fetched from there."""
     inner, plan, distinct = local.inner, local.plan, sizes.values.shape[0]
     keys, slot = torch.unique(inner.index * distinct + sizes.index[inner.rows], return_inverse=True)
@@ -142,6 +142,6 @@ def _pulled_slots(local: PullPairs, sizes: Orders) -> Slots:
     new = Plan(plan.ranks, count, torch.searchsorted(own, wanted), send, receive, owner, remote)
     refined = pairs_from_sorted(inner.ptr, place[slot], count + remote.shape[0])
     source = torch.div(own, distinct, rounding_mode="floor")
-    return Slots(
+    return SourceSizes(
         PullPairs(refined, new), Orders.at(sizes.values, own % distinct), selection(source, plan.own)
     )

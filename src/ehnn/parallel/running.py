@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ehnn.hypergraph import Pairs
+from ehnn.hypergraph.pairs import OwnSums
 from ehnn.nn import Layer
 
 from .sampled import SampledPairs
@@ -69,13 +69,13 @@ class _Hook:
         x, overlap = inputs
         if not isinstance(overlap, SampledOverlap):
             return None
-        assert isinstance(overlap.pool, SampledPairs)
+        assert isinstance(overlap.source_to_graph, SampledPairs)
         average, pools = self.pools.averages[self.place], self.pools
-        pool = _RunningPairs(overlap.pool, average, 1 - pools.decay, pools.training)
-        return x, dataclasses.replace(overlap, pool=pool)
+        pool = _RunningPairs(overlap.source_to_graph, average, 1 - pools.decay, pools.training)
+        return x, dataclasses.replace(overlap, source_to_graph=pool)
 
 
-class _RunningPairs(Pairs):
+class _RunningPairs(OwnSums):
     """The pool of a sample, whose sums follow a running average."""
 
     now: SampledPairs

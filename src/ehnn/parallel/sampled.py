@@ -1,4 +1,4 @@
-"""`Pairs` of which only some were drawn: sums are estimates, rescaled to be right on average."""
+"""`SparsePattern` of which only some were drawn: sums are estimates, rescaled to be right on average."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Pairs
-from ehnn.hypergraph.pairs import pairs_from_coo
+from ehnn.hypergraph import SparsePattern
+from ehnn.hypergraph.pairs import OwnSums, pairs_from_coo
 from ehnn.ops import segment_sum
-from ehnn.ops.softmax_sum import narrow
+from ehnn.ops.softmax_sum.cpu import narrow
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
     """Drawn pairs, all of one shape: ``scale [num_rows]`` and ``weight [num_cols]`` multiply their sum."""
 
-    pairs: Pairs
+    pairs: SparsePattern
     scale: Tensor | None = None
     weight: Tensor | None = None
 
@@ -29,7 +29,7 @@ class Part:
         return y if self.scale is None else y * _column(self.scale, y)
 
 
-class SampledPairs(Pairs):
+class SampledPairs(OwnSums):
     """A pattern of which some pairs were drawn; `ehnn.ops` estimates sums over all of them.
 
     ``lengths`` are the true ones. A sum is unbiased: every pair counts as many as it stands for. A softmax
@@ -99,6 +99,6 @@ def _column(values: Tensor, like: Tensor) -> Tensor:
     return values.to(like.dtype).reshape(-1, *[1] * (like.dim() - 1))
 
 
-def _union(parts: list[Pairs]) -> Pairs:
+def _union(parts: list[SparsePattern]) -> SparsePattern:
     row, col = torch.cat([p.rows for p in parts]), torch.cat([p.index for p in parts])
     return pairs_from_coo(row, col, parts[0].num_rows, parts[0].num_cols)[0]

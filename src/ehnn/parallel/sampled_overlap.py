@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Pairs
+from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import pairs_from_coo, selection
+from ehnn.hypergraph.weighted import refuse_weights
 from ehnn.overlap import Overlap
 from ehnn.overlap.orders import Orders
 
@@ -22,21 +23,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SampledOverlap(Overlap):
-    """A drawn relation; ``pool`` is never None."""
+    """A drawn relation; ``source_to_graph`` is never None."""
 
     whole: SampledPairs = None  # type: ignore[assignment]
 
     @property
-    def merged(self) -> Pairs:
+    def merged(self) -> SparsePattern:
         return self.whole
 
     @property
-    def triplets(self) -> Any:
+    def weight_groups(self) -> Any:
         raise ValueError("EHNNLinear, which sums by triplets of orders, is not available on samples")
 
 
 def sampled_overlap(s: Sample, source: str, target: str) -> SampledOverlap:
     """The drawn relation between nodes, hyperedges or all of them, with nodes at one end."""
+    refuse_weights(s.edge_weight, "edge_weight", "a layer on a sample")
     n, m = s.num_nodes, s.num_edges
     ones = torch.ones_like(s.node_ids)
     orders = {"nodes": ones, "edges": s.true_orders, "all": torch.cat([ones, s.true_orders])}
@@ -86,17 +88,17 @@ def _pool(s: Sample, source: str) -> Part:
     return Part(in_one_row(columns.shape[0], s.device), None, columns)
 
 
-def _block(row: Tensor, rows: int, cols: int) -> Pairs:
+def _block(row: Tensor, rows: int, cols: int) -> SparsePattern:
     """(i, i) for each i of ``row``."""
     return pairs_from_coo(row, row, rows, cols)[0]
 
 
-def _shifted(pairs: Pairs, down: int, right: int) -> Pairs:
+def _shifted(pairs: SparsePattern, down: int, right: int) -> SparsePattern:
     moved = pairs.rows + down, pairs.index + right
     return pairs_from_coo(*moved, pairs.num_rows + down, pairs.num_cols + right)[0]
 
 
-def _met(whole: SampledPairs, met: Tensor) -> tuple[SampledPairs, Pairs | None]:
+def _met(whole: SampledPairs, met: Tensor) -> tuple[SampledPairs, SparsePattern | None]:
     """Only the rows with drawn pairs are groups."""
     if bool(met.all()):
         return whole, None

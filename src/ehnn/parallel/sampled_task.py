@@ -11,7 +11,7 @@ from torch import Tensor
 from ehnn.hypergraph import Hypergraph
 from ehnn.tasks import NodeClassification
 from ehnn.tasks.draws import generator_of
-from ehnn.tasks.k_edge import accuracy, cross_entropy
+from ehnn.tasks.scores import accuracy, cross_entropy
 
 from .sampling import Sample, sample, seed_batches
 

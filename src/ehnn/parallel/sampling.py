@@ -9,10 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
+from ehnn._utils.validation import as_count, as_index
+from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, repeat, starts
-from ehnn.hypergraph.validate import as_count, as_index
-from ehnn.overlap import Family
+from ehnn.hypergraph.products import MAX_PAIRS
+from ehnn.hypergraph.roles import refuse_roles
+from ehnn.hypergraph.weighted import refuse_weights
+from ehnn.overlap.families import Family
 from ehnn.tasks.draws import generator_of
 
 from .sampled_overlap import SampledOverlap, sampled_overlap
@@ -39,8 +42,8 @@ class Sample(Hypergraph):
     node_ids: Tensor = None  # type: ignore[assignment]
     edge_ids: Tensor = None  # type: ignore[assignment]
     num_seeds: int = 0
-    to_edges: Pairs = None  # type: ignore[assignment]
-    to_nodes: Pairs = None  # type: ignore[assignment]
+    to_edges: SparsePattern = None  # type: ignore[assignment]
+    to_nodes: SparsePattern = None  # type: ignore[assignment]
     true_orders: Tensor = None  # type: ignore[assignment]
     true_degrees: Tensor = None  # type: ignore[assignment]
     totals: tuple[int, int] = (0, 0)
@@ -92,6 +95,8 @@ def sample(
     Layers that ask for overlaps (EHNN, AllSet) sum so; a model that reads ``incidence`` itself (HGNN and the
     like) sees the drawn incidences as they are.
     """
+    refuse_roles(h.roles, "sampling")
+    refuse_weights(h.incidence_weight, "incidence_weight", "sampling")
     if h.num_members != 1:
         raise ValueError(f"sampling takes one hypergraph, got a batch of {h.num_members}")
     if not len(fan_out):

@@ -9,10 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import MAX_PAIRS, Hypergraph, Pairs
-from ehnn.hypergraph.kept import plain_tensors
-from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, pairs_from_sorted
-from ehnn.overlap import Family
+from ehnn._utils.cached import plain_tensors
+from ehnn._utils.validation import as_count, as_index, as_rows
+from ehnn.hypergraph import Hypergraph, SparsePattern
+from ehnn.hypergraph.pairs import arange_like, check_sorted, pairs_from_coo, pairs_from_sorted
+from ehnn.hypergraph.products import MAX_PAIRS
+from ehnn.hypergraph.roles import refuse_roles
+from ehnn.hypergraph.weighted import refuse_weights
+from ehnn.overlap.families import Family
 
 from .build import sharded_overlap
 from .families import ShardFamily
@@ -23,6 +27,11 @@ from .ranks import Ranks
 from .relation import ShardedOverlap
 
 _ROWS = {"x": "node_ids", "y": "node_ids", "edge_x": "edge_ids", "edge_weight": "edge_ids"}
+_DIMS = {"x": (2,), "y": (1, 2), "edge_x": (2,), "edge_weight": (1,)}
+_NEEDED = (
+    "node_ids", "edge_ids", "ptr", "index", "ghost_owner", "ghost_row", "touched_orders", "node_batch",
+    "edge_batch", "num_members",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,6 +89,8 @@ def cut(h: Hypergraph, partition: Partition, rank: int) -> dict[str, Tensor]:
     Incidences are kept by the owner of their node. Hyperedges of other ranks with nodes here are ghosts,
     sorted by owner and then by their number there.
     """
+    refuse_roles(h.roles, "sharding")
+    refuse_weights(h.incidence_weight, "incidence_weight", "sharding")
     nodes, edges = partition.nodes, partition.edges
     node_ids, edge_ids = (nodes == rank).nonzero().squeeze(1), (edges == rank).nonzero().squeeze(1)
     here = nodes[h.incidence.index] == rank
@@ -119,10 +130,39 @@ def _numbers_within(part: Tensor) -> Tensor:
     return number
 
 
+def check(tensors: dict[str, Tensor], rank: int, ranks: int) -> None:
+    """A ValueError if tensors that were read from a file are not those of a shard as `cut` makes them."""
+    for name in _NEEDED:
+        if name not in tensors:
+            raise ValueError(f"the tensor {name} is missing")
+        if tensors[name].dtype != torch.int64 or tensors[name].dim() != (name != "num_members"):
+            raise ValueError(f"{name} is {tensors[name].dtype} of shape {tuple(tensors[name].shape)}")
+    nodes, own, ghosts = (tensors[name].shape[0] for name in ("node_ids", "edge_ids", "ghost_owner"))
+    members = as_count(int(tensors["num_members"]), "num_members", 1)
+    for name, size in (("node_batch", members), ("edge_batch", members), ("ghost_owner", ranks)):
+        as_index(tensors[name], name, size)
+    for name in ("node_ids", "edge_ids", "ghost_row", "touched_orders"):
+        as_index(tensors[name], name)
+    rows = {"touched_orders": own + ghosts, "ghost_row": ghosts, "ptr": own + ghosts + 1}
+    for name, count in (rows | {"node_batch": nodes, "edge_batch": own}).items():
+        if tensors[name].shape[0] != count:
+            raise ValueError(f"{name} must have {count} entries, got {tensors[name].shape[0]}")
+    owner = tensors["ghost_owner"]
+    if bool((owner == rank).any()) or bool((owner.diff() < 0).any()):
+        raise ValueError("ghost_owner must ascend and name other ranks only")
+    for name in ("node_ids", "edge_ids"):
+        if bool((tensors[name].diff() <= 0).any()):
+            raise ValueError(f"{name} must ascend")
+    for name, dims in _DIMS.items():
+        count = tensors[_ROWS[name]].shape[0]
+        as_rows(tensors.get(name), name, count, "row", dims)
+    check_sorted(tensors["ptr"], tensors["index"], nodes)
+
+
 def join(tensors: dict[str, Tensor], ranks: Ranks) -> Shard:
     """The `Shard` of this rank from the tensors of `cut`. A collective: ranks agree on who sends what."""
     own = tensors["edge_ids"].shape[0]
-    star: Pairs = pairs_from_sorted(tensors["ptr"], tensors["index"], tensors["node_ids"].shape[0])
+    star: SparsePattern = pairs_from_sorted(tensors["ptr"], tensors["index"], tensors["node_ids"].shape[0])
     plan = make_plan(ranks, own, tensors["ghost_owner"], tensors["ghost_row"])
     orders = tensors["touched_orders"]
     more = ("node_ids", "edge_ids", "touched_orders", "node_batch", "edge_batch")
@@ -139,7 +179,11 @@ def join(tensors: dict[str, Tensor], ranks: Ranks) -> Shard:
 
 
 def shard(h: Hypergraph, partition: Partition, ranks: Ranks) -> Shard:
-    """This rank's shard of a hypergraph that every rank has in memory; for large ones see `load_shard`."""
+    """This rank's shard of a hypergraph that every rank has in memory, by ``partition``; ``ranks`` is from
+    `start`.
+
+    For large ones see `load_shard`.
+    """
     if partition.ranks != ranks.size:
         raise ValueError(f"the partition is for {partition.ranks} ranks, but {ranks.size} are running")
     sizes = (partition.nodes.shape[0], partition.edges.shape[0])

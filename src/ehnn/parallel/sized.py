@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Pairs
+from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import arange_like, lexsort, pairs_from_sorted, selection
 from ehnn.hypergraph.products import common_columns
 from ehnn.overlap.orders import Orders
@@ -28,7 +28,7 @@ class SizedGroups:
 
     local: PullPairs
     sizes: Orders
-    gather: Pairs
+    gather: SparsePattern
     whole: PullPairs
     column_orders: Tensor
 

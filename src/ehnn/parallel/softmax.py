@@ -15,28 +15,27 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Pairs
+from ehnn.hypergraph import SparsePattern
 from ehnn.ops import segment_sum
-from ehnn.ops.segment_sum import structure
 from ehnn.ops.softmax_sum import partial_softmax_sum, partial_softmax_sum_backward
 
 from .plan import Plan
 from .ranks import Ranks
 
 
-def pushed_softmax_sum(x: Tensor, logits: Tensor, inner: Pairs, plan: Plan) -> Tensor:
+def pushed_softmax_sum(x: Tensor, logits: Tensor, inner: SparsePattern, plan: Plan) -> Tensor:
     """``[cols, heads, c], [cols, heads] → [own rows, heads, c]``; ghost rows are merged at their owners."""
     return _Pushed.apply(x, logits, inner, plan)
 
 
-def pooled_softmax_sum(x: Tensor, logits: Tensor, inner: Pairs, ranks: Ranks) -> Tensor:
+def pooled_softmax_sum(x: Tensor, logits: Tensor, inner: SparsePattern, ranks: Ranks) -> Tensor:
     """``[cols, heads, c], [cols, heads] → [rows, heads, c]``; every rank gets all rows."""
     return _Pooled.apply(x, logits, inner, ranks)
 
 
 class _Pushed(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, logits: Tensor, inner: Pairs, plan: Plan) -> Tensor:
+    def forward(ctx: Any, x: Tensor, logits: Tensor, inner: SparsePattern, plan: Plan) -> Tensor:
         y, lse = _partial(x, logits, inner)
         if plan.ranks.size > 1:
             there = plan.hand_over(_pack(y[plan.own :], lse[plan.own :]))
@@ -57,7 +56,7 @@ class _Pushed(torch.autograd.Function):
 
 class _Pooled(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, logits: Tensor, inner: Pairs, ranks: Ranks) -> Tensor:
+    def forward(ctx: Any, x: Tensor, logits: Tensor, inner: SparsePattern, ranks: Ranks) -> Tensor:
         y, lse = _partial(x, logits, inner)
         top = _finite(ranks.max(lse))
         weight = (lse - top).exp()
@@ -79,23 +78,21 @@ class _Pooled(torch.autograd.Function):
 _TINY = torch.finfo(torch.float64).tiny
 
 
-def _partial(x: Tensor, logits: Tensor, inner: Pairs) -> tuple[Tensor, Tensor]:
+def _partial(x: Tensor, logits: Tensor, inner: SparsePattern) -> tuple[Tensor, Tensor]:
     """y and the float64 log-sum-exp of this rank's columns (0 and −∞ for rows without any)."""
     if len(inner) == 0 or x.numel() == 0:
         lse = x.new_full((inner.num_rows, x.shape[1]), -torch.inf, dtype=torch.float64)
         return x.new_zeros(inner.num_rows, *x.shape[1:]), lse
-    places: tuple[Any, ...] = structure(inner, x)[:4]
-    return partial_softmax_sum(x.contiguous(), logits.contiguous(), *places)
+    return partial_softmax_sum(x, logits, inner)
 
 
 def _gradients(
-    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, inner: Pairs
+    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, inner: SparsePattern
 ) -> tuple[Tensor, Tensor]:
     """Gradients of x and the logits, from those of the rows and the rows' global y and ``lse``."""
     if len(inner) == 0 or x.numel() == 0:
         return torch.zeros_like(x), torch.zeros_like(logits)
-    values = (t.contiguous() for t in (grad, x, logits, y, lse))
-    return partial_softmax_sum_backward(*values, *structure(inner, x)[4:])
+    return partial_softmax_sum_backward(grad, x, logits, y, lse, inner)
 
 
 def _with_ghosts(grad: Tensor, y: Tensor, lse: Tensor, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
@@ -111,7 +108,9 @@ def _with_ghosts(grad: Tensor, y: Tensor, lse: Tensor, plan: Plan) -> tuple[Tens
     return torch.cat([grad, their_grad]), torch.cat([y, their_y]), torch.cat([lse, their_lse])
 
 
-def _merge(y: Tensor, lse: Tensor, their_y: Tensor, their_lse: Tensor, rows: Tensor, pairs: Pairs) -> None:
+def _merge(
+    y: Tensor, lse: Tensor, their_y: Tensor, their_lse: Tensor, rows: Tensor, pairs: SparsePattern
+) -> None:
     """Merge into own rows, in place, what other ranks have for some of them."""
     place, mine = pairs.t_index, lse[rows]
     top = _finite(mine.scatter_reduce(0, place.unsqueeze(1).expand_as(their_lse), their_lse, "amax"))

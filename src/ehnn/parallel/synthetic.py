@@ -1,12 +1,12 @@
-"""A labelled hypergraph made on the spot, for machines without data."""
+"""A generated labelled hypergraph, for machines without data."""
 
 from __future__ import annotations
 
 import torch
 
+from ehnn._utils.validation import as_count
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.pairs import starts
-from ehnn.hypergraph.validate import as_count
 
 CHANNELS = 16
 

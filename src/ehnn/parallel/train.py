@@ -91,7 +91,9 @@ def fit_shard(
 ) -> Result:
     """`ehnn.training.fit` with one seed on the shards of a hypergraph: the same curve on any number of ranks.
 
-    All ranks call it with the same arguments. Parameters, optimiser and metrics are the same on all of them,
+    All ranks call it with the same arguments: ``make``, ``config``, ``label`` and ``quiet`` are those of
+    `fit`,
+    and ``task`` is the shard with its labels. Parameters, optimiser and metrics are the same on all of them,
     so rank 0 alone writes: a bar, ``metrics.jsonl`` and a checkpoint that is complete by itself. Every rank
     reads that checkpoint when it starts (so ``directory`` must be one that all hosts see), on any number of
     ranks and whatever number wrote it; `fit` can go on from it too.

@@ -1,4 +1,4 @@
-"""Metrics to TensorBoard, where it is installed."""
+"""Metrics for TensorBoard, if it is installed."""
 
 from __future__ import annotations
 

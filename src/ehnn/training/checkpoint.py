@@ -1,41 +1,37 @@
-"""Checkpoints: one safetensors file with everything a run needs to go on, replaced atomically."""
+"""Checkpoints: one safetensors file with everything a run needs to continue, replaced atomically."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ehnn.io.atomic import atomic_write
+from ehnn._utils.sealed import load_tensors, save_tensors
+from ehnn._utils.untrusted import told
 
 NAME = "checkpoint.safetensors"
+ANEW = "remove it, and the same run begins anew"
+"""What to do about a damaged checkpoint."""
 
 
 def save_checkpoint(directory: Path, tensors: dict[str, Tensor], state: dict[str, Any]) -> None:
     """Write ``tensors`` and the JSON ``state`` in one file: either all of it is there, or the old one is."""
-    from safetensors.torch import save
-
-    data = {k: v.detach().cpu().contiguous() for k, v in tensors.items()}
-    with atomic_write(directory / NAME, "wb") as file:
-        file.write(save(data, metadata={"state": json.dumps(state)}))
+    save_tensors(directory / NAME, tensors, state)
 
 
 def load_checkpoint(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]] | None:
     """The last checkpoint in ``directory``, or None; a damaged one is a ValueError that names the file."""
-    from safetensors import SafetensorError, safe_open
-
     path = directory / NAME
     if not path.exists():
         return None
     try:
-        with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            state = json.loads(file.metadata()["state"])
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is not a checkpoint of ehnn: {error}") from error
+        tensors, state = load_tensors(path)
+        if not isinstance(state, dict):
+            raise ValueError("it holds no state of a training")
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not a checkpoint of ehnn, or damaged: {told(error)}; {ANEW}") from error
     return tensors, state
 
 

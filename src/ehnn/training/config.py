@@ -1,4 +1,4 @@
-"""How to train."""
+"""The settings of a training."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ehnn.hypergraph.validate import as_count
+from ehnn._utils.validation import as_count
 
 OPTIMIZERS = ("adam", "adamw")
 SCHEDULES = ("constant", "cosine", "steps")
@@ -15,6 +15,9 @@ SCHEDULES = ("constant", "cosine", "steps")
 @dataclass(frozen=True)
 class TrainConfig:
     """Hyperparameters of a training run.
+
+    >>> TrainConfig(epochs=100, lr=0.01, patience=20).optimizer
+    'adam'
 
     Args:
         epochs: passes over the training batches.

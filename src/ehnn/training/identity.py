@@ -1,11 +1,14 @@
-"""What must agree for a training to go on from a checkpoint."""
+"""What must agree before a training continues from a checkpoint."""
 
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import Any
 
 from torch import nn
+
+from ehnn._utils.untrusted import told
 
 from .config import TrainConfig
 from .runs import Runs
@@ -24,6 +27,15 @@ def identity(runs: Runs, config: TrainConfig) -> dict[str, Any]:
         "model": hashlib.sha256(f"{runs.model!r} {plain}".encode()).hexdigest(),
         "in_a_row": runs.in_a_row,
     }
+
+
+def check_same(directory: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
+    """A ValueError names what is not the same in two identities."""
+    if there != here:
+        names = told(", ".join(differences(there, here)), 300)
+        raise ValueError(
+            f"{directory} holds a run with other settings (what differs: {names}); choose another directory"
+        )
 
 
 def differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:

@@ -5,27 +5,33 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from math import inf, isfinite
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ehnn.io.atomic import atomic_write
+from ehnn._utils.atomic import atomic_write, naming
+from ehnn._utils.folders import claimed
 
 from .board import Board
 from .checkpoint import NAME, load_checkpoint, load_optimizer, optimizer_tensors, save_checkpoint
 from .config import TrainConfig
-from .identity import differences, identity
+from .identity import check_same, identity
 from .progress import Progress
+from .randomness import OwnRandom
 from .replay import Replayed
+from .resumed import check_state, check_tensors
 from .runs import Runs
 from .task import NotFiniteError, Result, Task
 
 DIVERGED = 10.0
 """A loss so many times that of the first epoch (or 1, if that was less) is warned of."""
+_ONE_AT_A_TIME = Lock()
 
 
 def fit(
@@ -42,17 +48,27 @@ def fit(
 ) -> Result:
     """Train one model per seed, all at once, and select each on validation.
 
+    ``make()`` gives a model, which is trained on ``task`` on the given ``device``. ``label`` is shown beside
+    the progress, unless ``quiet``.
+
+    >>> result = fit(partial(Stack, 4, 2, EHNNMLP), task, seeds=range(5))  # doctest: +SKIP
+    >>> result.selected("validation")  # test metric of each run  # doctest: +SKIP
+    [81.2, 80.7, 82.3, 81.9, 80.1]
+
     With a ``directory`` every evaluated epoch is a line of ``metrics.jsonl`` and the state is saved every
     ``config.checkpoint_every`` epochs; a run that was stopped at any moment goes on from there and ends
     with the same result (bit for bit on a CPU). Of equal validation metrics the later epoch wins. A
     checkpoint of other seeds, of another ``config`` or of a model that prints differently is refused; tasks
-    are not compared.
+    are not compared. A ``directory`` to which another process is training is refused too
+    (`ehnn._utils.folders.FolderInUseError`).
 
     With ``seconds`` no epoch begins that would end later than that, judged by the last one; called again, the
     run goes on. The last entry of ``history`` says how far it came.
     """
     end = None if seconds is None else time.monotonic() + seconds
-    return _Trainer(make, task, seeds, config or TrainConfig(), directory, device).run(label, quiet, end)
+    with nullcontext() if directory is None else claimed(directory):
+        trainer = _Trainer(make, task, seeds, config or TrainConfig(), directory, device)
+        return trainer.run(label, quiet, end)
 
 
 class _Trainer:
@@ -87,6 +103,7 @@ class _Trainer:
         )
         self.epoch = self.last_gain = 0
         self._rng: Tensor | None = None
+        self._own_random = OwnRandom(runs.seeds[0])
         self._on_schedule: dict[str, Any] | None = None  # what a training that goes on must not see more than
         self.loss: list[float] = []
         self.first_loss: list[float] | None = None
@@ -97,14 +114,32 @@ class _Trainer:
 
     def run(self, label: str, quiet: bool, end: float | None = None) -> Result:
         """All epochs that are left, or those that are over before the time ``end``."""
-        with torch.random.fork_rng(devices=[]):
-            if self._rng is not None:
-                torch.set_rng_state(self._rng)
-            elif self.result.runs.draws:
-                torch.manual_seed(self.result.runs.seeds[0])
+        with self._random():
             self._run(label, quiet, end)
             self.finish()
         return self.result
+
+    @contextmanager
+    def _random(self) -> Iterator[None]:
+        """For models that may draw random numbers as they train: those of the seed, in this thread alone.
+
+        On a GPU, where recorded graphs know the generator of the process only, such fits wait for each other.
+        """
+        if not self.result.runs.draws:
+            yield
+        elif self.device.type == "cpu":
+            with self._own_random:
+                yield
+        else:
+            with _ONE_AT_A_TIME, torch.random.fork_rng([self.device]):
+                torch.manual_seed(self.result.runs.seeds[0])
+                if self._rng is not None:
+                    torch.set_rng_state(self._rng)
+                yield
+
+    def _rng_state(self) -> Tensor:
+        on_cpu = self.device.type == "cpu"
+        return self._own_random.generator().get_state() if on_cpu else torch.get_rng_state()
 
     def _run(self, label: str, quiet: bool, end: float | None) -> None:
         with Progress(label, self.config.epochs, self.epoch, quiet) as progress:
@@ -221,7 +256,8 @@ class _Trainer:
         self.result.history.append(row)
         if self.directory is not None:
             self.directory.mkdir(parents=True, exist_ok=True)
-            with (self.directory / "metrics.jsonl").open("a", encoding="utf-8") as file:
+            path = self.directory / "metrics.jsonl"
+            with naming(path), path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
             self.board.write(row)
         for r, value in enumerate(row.get("valid", [torch.inf] * len(self.result.runs))):
@@ -267,7 +303,7 @@ class _Trainer:
         tensors = {f"parameters.{k}": v for k, v in self.result.runs.state().items()}
         tensors |= {f"best.{k}": v for k, v in selection.pop("best").items()}
         tensors |= {f"average.{k}": v for k, v in (self.average or {}).items()}
-        tensors |= optimizer_tensors(self.optimizer) | {"rng": torch.get_rng_state()}
+        tensors |= optimizer_tensors(self.optimizer) | {"rng": self._rng_state()}
         state = {
             "epoch": self.epoch,
             "step": int(self.step),
@@ -277,17 +313,16 @@ class _Trainer:
 
     def _resume(self) -> None:
         found = None if self.directory is None else load_checkpoint(self.directory)
-        if found is None:
+        if found is None or self.directory is None:
             self._rewrite_metrics()
             return
         tensors, state = found
-        own = json.loads(json.dumps(self.identity))
-        if state["identity"] != own:
-            raise ValueError(
-                f"{self.directory} holds a run with other settings (what differs: "
-                f"{', '.join(differences(state['identity'], own))}); choose another directory"
-            )
+        path, own = self.directory / NAME, json.loads(json.dumps(self.identity))
+        check_state(path, state, len(self.result.runs))
+        check_same(self.directory, state["identity"], own)
         runs = self.result.runs
+        kept = {"parameters": runs.state(), "best": self.result.best, "average": self.average or {}}
+        check_tensors(path, tensors, kept, self.optimizer)
         runs.load({k: tensors[f"parameters.{k}"] for k in runs.state()})
         best = self.result.best
         self.result.best = {k: tensors[f"best.{k}"].to(v.device) for k, v in best.items()}
@@ -295,6 +330,7 @@ class _Trainer:
             average.copy_(tensors[f"average.{name}"])
         load_optimizer(self.optimizer, tensors)
         self._rng = tensors["rng"]
+        self._own_random.generator().set_state(self._rng)
         self.epoch, self.last_gain = state["epoch"], state["last_gain"]
         self.step.fill_(state["step"])
         self.result.history = state["history"]

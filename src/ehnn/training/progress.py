@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a bar in a terminal, plain lines elsewhere."""
+"""Progress of a run: a bar in a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 

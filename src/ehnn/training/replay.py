@@ -1,11 +1,11 @@
-"""CUDA graphs: record a computation once per batch or layout, then replay it without its launches."""
+"""CUDA graphs: record a computation once per batch or layout, then replay it without launching kernels."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -16,15 +16,25 @@ MOST = 256
 """Layouts of batches that are recorded."""
 
 
+@runtime_checkable
+class Once(Protocol):
+    """A batch that may say that it never comes back: it is not recorded."""
+
+    @property
+    def reusable(self) -> bool:
+        """Whether this batch, or others of its layout, are expected again."""
+
+
+@runtime_checkable
 class Moving(Protocol):
-    """A batch on the host that can be copied over others of its layout, such as `ehnn.tasks.matching`'s."""
+    """A batch on the host that can be copied over others of its layout, such as `ehnn_paper.matching`'s."""
 
     @property
     def layout(self) -> Hashable:
         """What all batches have in common that can take each other's place."""
 
-    def land(self, device: torch.device | str, /) -> Any:
-        """This on a device, with a method ``take`` for others of its layout."""
+    def to_device(self, device: torch.device | str, /) -> Any:
+        """This on a device, with a method ``copy_from`` for others of its layout."""
 
 
 class _Recorded(NamedTuple):
@@ -37,8 +47,8 @@ class Replayed:
     """``fn(h) -> Tensor`` with the same result and far fewer launches for batches that come back.
 
     Most batches come back as the same object; a `Moving` one when there was another of its layout, over
-    which it is copied. One with an attribute ``comes_back = False`` is given to ``fn`` each time (others that
-    never come back would be kept for nothing).
+    which it is copied. One that is not ``reusable`` is given to ``fn`` each time (others that never come
+    back would be kept for nothing).
 
     The first call runs ``fn``; the second records it (``fn`` must then only launch work on the GPU: no
     synchronisation); later calls replay. What ``fn`` reads and changes (parameters, optimiser state,
@@ -53,16 +63,16 @@ class Replayed:
         self._pool = torch.cuda.graph_pool_handle()
 
     def __call__(self, h: Any) -> Tensor:
-        if not getattr(h, "comes_back", True):
+        if isinstance(h, Once) and not h.reusable:
             return self.fn(h)
-        return self._replay_copy(h) if hasattr(h, "land") else self._replay(h)
+        return self._replay_copy(h) if isinstance(h, Moving) else self._replay(h)
 
     def _replay_copy(self, h: Moving) -> Tensor:
         landed = self._landed.get(h.layout)
         if landed is not None:
-            landed.take(h)
+            landed.copy_from(h)
             return self._replay(landed)
-        landed = h.land(self.device)
+        landed = h.to_device(self.device)
         if len(self._landed) < MOST:
             self._landed[h.layout] = landed
             with without_reading():  # a rehearsal: kernels are compiled now, not while they are recorded

@@ -1,4 +1,4 @@
-"""Many runs at once: R models of one architecture trained as one batched computation."""
+"""R models of one architecture, trained as one batched computation."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from torch.func import stack_module_state, vmap
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn.dropout import Dropout
 
+from .randomness import OwnRandom, is_foreign
+
 _PRIME = 1_000_003
 
 
 class Runs:
     """R independent models of one architecture, their parameters stacked along a first dimension.
 
-    Run r starts from the parameters that ``make`` draws after ``torch.manual_seed(seeds[r])``, and its
-    dropout masks are a function of (seeds[r], module, step) alone, so the result of a run does not
-    depend on which other runs are trained beside it. Parameters that do not require gradients stay.
+    Run r starts from the parameters that ``make`` draws after ``torch.manual_seed(seeds[r])``. It draws them
+    in this thread alone: the random numbers of the process are not touched. Its dropout masks are a function
+    of (seeds[r], module, step) alone, so the result of a run does not depend on which other runs are trained
+    beside it. Parameters that do not require gradients stay.
 
     Args:
         make: builds one model; called once per run.
@@ -46,8 +49,9 @@ class Runs:
         models = [_seeded(make, seed) for seed in self.seeds]
         if len(models) > 1 and any(_keeps_statistics(module) for module in models[0].modules()):
             raise ValueError(f"a model with running statistics is trained one seed at a time, got {seeds}")
-        self.draws = any(_draws(module) for module in models[0].modules())
-        if len(models) > 1 and self.draws:
+        drops_out = any(_draws(module) for module in models[0].modules())
+        self.draws = drops_out or is_foreign(models[0])
+        if len(models) > 1 and drops_out:
             raise ValueError(
                 f"torch.nn.Dropout draws masks of its own and is trained one seed at a time, got {seeds}; "
                 "ehnn.nn.dropout.Dropout takes its place"
@@ -278,6 +282,5 @@ def _places(model: nn.Module) -> list[tuple[dict[str, Any], str, str]]:
 
 
 def _seeded(make: Callable[[], nn.Module], seed: int) -> nn.Module:
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with OwnRandom(seed):
         return make()

@@ -1,4 +1,4 @@
-"""What is trained, and what comes out."""
+"""The interface of a task, and the result of a training."""
 
 from __future__ import annotations
 
@@ -21,6 +21,14 @@ class Task(Protocol):
     ``open(batch)``: what it makes of a training batch is given to the model and to ``loss``, as part of the
     step that is recorded on a GPU (see `ehnn.training.replay` for batches that do not come back). Further
     metrics, named with a slash such as ``"test/duck"``, are kept in the history.
+
+    >>> class MeanOfNodes:  # learn to give every node 1
+    ...     def __init__(self, h): self.h = h
+    ...     def batches(self, epoch): return [self.h]
+    ...     def loss(self, out, h): return (out - 1).pow(2).mean((1, 2))  # [runs, num_nodes, d] to [runs]
+    ...     def evaluate(self, predict):
+    ...         score = -self.loss(predict(self.h), self.h).double()
+    ...         return {"valid": score, "test": score}
     """
 
     def batches(self, epoch: int, /) -> Iterable[Any]:
@@ -54,6 +62,7 @@ class Result:
         history: one entry per evaluated epoch: ``epoch``, ``loss``, ``valid``, ``test`` (lists over runs).
         best: parameters of each run (averaged, with ``ema``) at its best validation metric, stacked; of a
             single run also the buffers of its state dict.
+        best_valid: the best validation metric of each run.
         best_epoch: the epoch of each.
     """
 
