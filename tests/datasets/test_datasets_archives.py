@@ -56,3 +56,9 @@ def test_archive_cut_off(tmp_path):
     tar.write_bytes(tar.read_bytes()[:60])
     with pytest.raises(ValueError, match="not a whole tar file"):
         extract(tar, tmp_path / "in")
+
+
+def test_an_archive_with_a_node_number_out_of_all_proportion(tmp_path):
+    tar = make_tar(tmp_path / "t.tar.gz", {"t-nverts.txt": "2\n1\n", "t-simplices.txt": "1\n1000000001\n2\n"})
+    with pytest.raises(ValueError, match=r"t\.tar\.gz/t-simplices\.txt, line 2: the node must be an integer"):
+        read_simplices_archive(tar, "t")

@@ -102,6 +102,14 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
         self.server.released.wait(20)  # type: ignore[attr-defined]
 
+    def get_drip(self) -> None:
+        self.send(b"", len(BODY))
+        for i in range(200):
+            self.wfile.write(BODY[i : i + 1])
+            self.wfile.flush()
+            if self.server.released.wait(0.02):  # type: ignore[attr-defined]
+                break
+
     def get_nolength(self) -> None:
         self.send(BODY[:1000], None)
 
@@ -198,6 +206,12 @@ def test_silence_ends_in_a_timeout(url, tmp_path, path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_server_that_is_too_slow_is_given_up(url, tmp_path):
+    with pytest.raises(datasets.DataError, match=r"it has taken longer than 0\.2 seconds"):
+        download(url("drip"), tmp_path / "f", limit=0.2)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_unknown_length_and_sum_is_refused(url, tmp_path):
     with pytest.raises(datasets.DataError, match="states no length"):
         quick(url("nolength"), tmp_path / "f")
@@ -235,6 +249,30 @@ def test_nobody_answers(tmp_path):
 def test_other_schemes_are_refused(address, tmp_path):
     with pytest.raises(datasets.DataError, match="http"):
         quick(address, tmp_path / "f")
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(url, tmp_path, monkeypatch):
+    """After a power cut there is the old file or the whole new one; who reads the old one goes on."""
+    target, seen = tmp_path / "f", []
+    target.write_bytes(b"old")
+    fsync, rename = os.fsync, os.replace
+
+    def noting_fsync(handle):
+        seen.append(("on the disk", os.fstat(handle).st_ino, os.fstat(handle).st_size))
+        fsync(handle)
+
+    def noting_rename(source, destination):
+        assert destination == target
+        seen.append(("named", os.stat(source).st_ino, os.stat(source).st_size))
+        rename(source, destination)
+
+    monkeypatch.setattr(os, "fsync", noting_fsync)
+    monkeypatch.setattr(os, "replace", noting_rename)
+    with target.open("rb") as reader:
+        quick(url("ok"), target, SUM)
+        assert reader.read() == b"old"
+    number = target.stat().st_ino
+    assert seen == [("on the disk", number, len(BODY)), ("named", number, len(BODY))]
 
 
 def test_unwritable_target_is_named(url, tmp_path):

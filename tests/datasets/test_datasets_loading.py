@@ -15,6 +15,7 @@ import torch
 
 from ehnn import datasets
 from ehnn.datasets import catalogue, locate
+from ehnn.datasets.loading import altered
 
 NAMES = (
     "zoo 20news mushroom ntu2012 modelnet40 yelp house-1 house-0.6 walmart-1 walmart-0.6 "
@@ -219,12 +220,12 @@ def test_downloaded_file_without_a_sum_must_fit_the_card(mirror, monkeypatch):
 
 
 def test_altered_files_are_named(real_data, tmp_path):
-    assert datasets.altered("zoo", real_data) == []
+    assert altered("zoo", real_data) == []
     for file in datasets.card("zoo").files:
         source = next(real_data.rglob(Path(file.path).name))
         (tmp_path / source.name).write_bytes(source.read_bytes())
     (tmp_path / "zoo.edges").write_bytes((tmp_path / "zoo.edges").read_bytes()[:-20])
-    assert datasets.altered("zoo", tmp_path) == [tmp_path / "zoo.edges"]
+    assert altered("zoo", tmp_path) == [tmp_path / "zoo.edges"]
 
 
 def test_archive_in_place_of_the_packed_file(tmp_path):

@@ -70,7 +70,7 @@ def test_corrupted_packed(tmp_path, changes, message):
 @pytest.mark.parametrize("raw", [b"", b"not a zip file", b"PK\x03\x04 cut off"])
 def test_packed_that_is_no_npz(tmp_path, raw):
     (tmp_path / "a.npz").write_bytes(raw)
-    with pytest.raises(ValueError, match=r"a\.npz is not a readable"):
+    with pytest.raises(ValueError, match=r"a\.npz is not an npz file"):
         read_packed(tmp_path / "a.npz")
 
 

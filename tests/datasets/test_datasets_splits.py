@@ -38,6 +38,15 @@ def test_seed_generator_and_global_state():
         random_split(100, seed=1, generator=generator)
 
 
+def test_every_node_is_as_likely_in_every_part():
+    parts = [random_split(20, seed=seed) for seed in range(80)]
+    for place, share in enumerate((0.5, 0.25, 0.25)):
+        times = torch.bincount(torch.cat([part[place] for part in parts]), minlength=20) / 80
+        # The standard deviation of a node's share over 80 seeds is at most 0.056.
+        assert (times - share).abs().max() < 0.25
+    assert len({tuple(part[2].tolist()) for part in parts}) == 80
+
+
 def test_other_kinds_of_labels():
     assert [len(p) for p in random_split(np.array([0, 1, 0, 1, -1]))] == [2, 1, 1]
     assert [len(p) for p in random_split([0.0, 1.0, float("nan"), 1.0, 2.0])] == [2, 1, 1]

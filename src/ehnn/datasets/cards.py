@@ -1,4 +1,4 @@
-"""What is known of a dataset before it is read: source, licence, size, files."""
+"""Cards of datasets: source, licence, size and files, known before the data are read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ PAPER_SPLITS = (
 class File:
     """One raw file. ``path`` is relative to a data folder, to the cache and to a mirror alike.
 
-    ``sha256`` is None where the sum is not known; such a file is checked by its length and by its reader.
+    ``sha256`` is None where the sum is not known; such a file is checked by its length, ``size`` in bytes if
+    known, and by its reader.
     ``public`` says whether the paper's repository is expected to have it.
     """
 
@@ -25,7 +26,7 @@ class File:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Counts; None where not known, ``features`` 0 and ``classes`` 0 where there are none."""
+    """Counts of ``nodes``, ``hyperedges``, ``features``, ``classes`` and ``incidences``; None: not known."""
 
     nodes: int
     hyperedges: int
@@ -46,7 +47,17 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Card:
-    """A dataset card."""
+    """What is known of a dataset before it is read.
+
+    Attributes:
+        name, title: for programs and for people.
+        source, licence: where the data come from, and under which terms.
+        statistics: the counts that reading must give.
+        features: what the features of the nodes are.
+        files: all raw files.
+        splits: how published results split the data.
+        notes: what else a user should know.
+    """
 
     name: str
     title: str

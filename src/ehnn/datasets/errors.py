@@ -1,4 +1,4 @@
-"""What goes wrong with files."""
+"""The error raised for missing, damaged or unreadable data files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class DataError(OSError, ValueError):
-    """A file that is missing, or that could not be downloaded whole and unchanged."""
+    """A file that is missing, or that could not be downloaded whole and unchanged; ``message`` says which."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""Labels: classes numbered from 0, and -1 where a node has none."""
+"""Labels as classes numbered from 0, with -1 for nodes without one."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""By name: a dataset's files, and the hypergraph in them."""
+"""Find the files of a dataset by name and read its hypergraph."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -26,11 +27,12 @@ def fetch(
     base_url: str | None = None,
     progress: bool | None = None,
 ) -> Path:
-    """Make sure that all files of a dataset are on this machine, and return the folder of the first.
+    """Make sure that all files of the dataset ``name`` are here, and return the folder of the first.
 
     Each file is looked for in ``data_dir`` (by default ``$EHNN_DATA``), then in the user's cache, then
     downloaded into the cache from ``base_url`` (by default ``$EHNN_MIRROR``, else the paper's repository).
     Where the sum of a downloaded file is not known, the dataset is read and must be what its card says.
+    ``progress`` shows a bar; None: in a terminal only.
     """
     about = card(name)
     archive = _archive(about, data_dir)
@@ -51,8 +53,12 @@ def load(
     """The dataset called ``name`` with ``x`` ``[num_nodes, d]`` float32 and ``y`` ``[num_nodes]`` int64.
 
     Labels count from 0 and are -1 where a node has none; ``x`` or ``y`` is None where the dataset has none.
-    ``seed`` draws the noise of House and Walmart and changes nothing else. Files are found as in `fetch`;
-    with ``download=False`` the network is not used.
+    ``seed`` draws the noise of House and Walmart and changes nothing else. Files are found in
+    ``data_dir`` or at ``base_url`` as in `fetch`; with ``download=False`` the network is not used.
+
+    >>> h = load("zoo")  # doctest: +SKIP
+    >>> h.x.shape, h.y.shape  # doctest: +SKIP
+    (torch.Size([101, 16]), torch.Size([101]))
     """
     about = card(name)
     archive = _archive(about, data_dir)
@@ -69,6 +75,14 @@ def altered(name: str, data_dir: str | os.PathLike[str] | None = None) -> list[P
         return []
     pairs = zip(about.files, locate(about, data_dir, download=False), strict=True)
     return [path for file, path in pairs if file.sha256 not in (None, file_sha256(path))]
+
+
+def digest(name: str, data_dir: str | os.PathLike[str] | None = None) -> str:
+    """A checksum of the files of a dataset as `load` finds them, which tells their states apart."""
+    about = card(name)
+    archive = _archive(about, data_dir)
+    paths = [archive] if archive is not None else locate(about, data_dir)
+    return hashlib.sha256(" ".join(map(file_sha256, paths)).encode()).hexdigest()
 
 
 def _unsure(about: Card, paths: list[Path]) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Where a dataset's files are: a data folder, the user's cache, or the public repository."""
+"""Find the files of a dataset: in a data folder, the user's cache, or the public repository."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from .transfer import download as fetch_file
 from .transfer import file_sha256
 
 # One commit of the paper's repository, so that the files behind the address never change.
+__all__ = ["locate"]
+
 BASE_URL = (
     "https://raw.githubusercontent.com/jw9730/ehnn/4557e4cb30046584b50e5aa328aef8eb80417a15"
     "/semi-supervised-node-classification/data/raw_data"
@@ -55,7 +57,9 @@ def locate(
 ) -> list[Path]:
     """The paths of a card's files, in its order.
 
-    What is not on this machine is downloaded into the cache; what cannot be had is named in a `DataError`.
+    What is not in ``data_dir`` or the cache is downloaded into the cache, unless ``download=False``; what
+    cannot
+    be had is named in a `DataError`. ``base_url`` and ``progress`` are those of `ehnn.datasets.fetch`.
     """
     folder = data_folder(data_dir)
     mirror = base_url or os.environ.get("EHNN_MIRROR") or None

@@ -22,8 +22,11 @@ def random_split(
     """(train, valid, test): sorted int64 node numbers, disjoint, together all labelled nodes.
 
     ``y`` is ``[num_nodes]`` labels (negative or NaN: not labelled, in no part), or a number of nodes. The
-    first two parts are rounded down and the test part takes the rest. ``seed`` (0 if neither is given) makes
-    a generator of its own; give it or ``generator``, not both.
+    first two of the ``fractions`` are rounded down and the test part takes the rest. ``seed`` (0 if neither
+    is given) makes a generator of its own; give it or ``generator``, not both.
+
+    >>> [len(part) for part in random_split(10, (0.6, 0.2, 0.2))]
+    [6, 2, 2]
     """
     shares = _check_fractions(fractions)
     if seed is not None and generator is not None:

@@ -1,4 +1,4 @@
-"""Number tables in text files: read in one go, and only searched line by line when something is wrong."""
+"""Tables of numbers in text files. Lines are searched one by one only after an error."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ehnn._utils.untrusted import check_file
+from ehnn._utils.validation import short
+
 from .errors import bad_line
 
 # What stands in a label column where the label is not known.
@@ -20,6 +23,7 @@ MISSING = frozenset({"", "?", "nan", "na", "none", "null", "-1"})
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a text file; bytes that are not UTF-8 become U+FFFD, so that a check can name the line."""
+    check_file(path)
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -32,6 +36,7 @@ def read_table(
     ``separator`` None is white space. With ``label`` the last column may hold a missing-label mark, which
     reads as NaN. A line that does not fit is a ValueError that names it.
     """
+    check_file(path)
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message=".*input contained no data.*")
@@ -107,11 +112,11 @@ def as_integers(
 
 def read_csv_columns(path: Path, names: Sequence[str], *, label: bool = False) -> np.ndarray:
     """``[rows, len(names)]`` float64: the named columns of a CSV file of numbers with a header line."""
-    lines = io.StringIO(path.read_text(encoding="utf-8-sig", errors="replace"))
+    lines = io.StringIO(_text(path))
     header = [cell.strip() for cell in next(csv.reader(lines), [])]
     lost = [name for name in names if name not in header]
     if lost:
-        raise bad_line(path, 1, f"no column {lost[0]!r} in the header {header[:8]}")
+        raise bad_line(path, 1, f"no column {lost[0]!r} in the header {short(header[:8], 200)}")
     table = read_table(path, separator=",", label=label, header=1)
     if table.shape[1] != len(header):
         raise bad_line(path, line_of_row(path, 0, 1), f"{table.shape[1]} columns, expected {len(header)}")
@@ -120,12 +125,16 @@ def read_csv_columns(path: Path, names: Sequence[str], *, label: bool = False) -
 
 def read_csv_text(path: Path, name: str) -> list[str]:
     """One text column of a CSV file, quotes resolved, blank cells kept."""
-    text = path.read_text(encoding="utf-8-sig", errors="replace")
-    reader = csv.reader(io.StringIO(text, newline=""))
+    reader = csv.reader(io.StringIO(_text(path), newline=""))
     header = [cell.strip() for cell in next(reader, [])]
     if name not in header:
-        raise bad_line(path, 1, f"no column {name!r} in the header {header[:8]}")
+        raise bad_line(path, 1, f"no column {name!r} in the header {short(header[:8], 200)}")
     return _column(path, reader, header.index(name), len(header))
+
+
+def _text(path: Path) -> str:
+    check_file(path)
+    return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
 def _column(path: Path, reader: Any, place: int, width: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""One file from a web server: whole, unchanged, or not at all."""
+"""Download one file completely and check its sum, or leave nothing behind."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ class _Job:
     size: int | None
     timeout: float
     advance: Advance
+    limit: float
+    ends: float  # on the clock of time.monotonic
 
     def failed(self, why: object) -> DataError:
         return DataError(f"cannot download {self.url}: {why}")
@@ -52,13 +54,15 @@ def download(
     retries: int = 3,
     pause: float = 0.5,
     progress: bool | None = None,
+    limit: float = 6 * 3600.0,
 ) -> Path:
     """Download ``url`` to ``path`` and return ``path``.
 
     The bytes go into a ``.part`` file of their own in the same folder, which takes the place of ``path`` in
     one step after its length and SHA-256 are right, and is removed otherwise. A broken connection is tried
     again ``retries`` times, from where it ended if the sum is known. ``timeout`` is the longest silence, in
-    seconds. ``progress`` None shows a bar on a terminal. Failure is a `DataError` that names the address.
+    seconds, and ``limit`` the longest time in all. ``progress`` None shows a bar on a terminal. Failure is a
+    `DataError` that names the address.
     """
     if urlsplit(url).scheme not in ("http", "https"):
         raise DataError(f"cannot download {url}: the address must begin with http:// or https://")
@@ -67,7 +71,8 @@ def download(
         path.parent.mkdir(parents=True, exist_ok=True)
         _remove_dead_parts(path)
         with open(part, "xb") as out, _bar(path.name, progress) as advance:
-            _attempts(_Job(url, sha256, size, timeout, advance), out, retries, pause)
+            job = _Job(url, sha256, size, timeout, advance, limit, time.monotonic() + limit)
+            _attempts(job, out, retries, pause)
             out.flush()
             os.fsync(out.fileno())
         _check_sum(url, part, sha256)
@@ -154,6 +159,8 @@ def _copy(job: _Job, response: http.client.HTTPResponse, out: BinaryIO) -> None:
         raise job.failed("the server states no length, so nothing tells whether it is whole")
     job.advance(have, total)
     while chunk := _read(response):
+        if time.monotonic() > job.ends:
+            raise job.failed(f"it has taken longer than {job.limit:g} seconds")
         have += len(chunk)
         if job.size is not None and have > job.size:
             raise job.failed(f"it is longer than the {job.size} bytes expected")
@@ -167,7 +174,7 @@ def _copy(job: _Job, response: http.client.HTTPResponse, out: BinaryIO) -> None:
 
 def _read(response: http.client.HTTPResponse) -> bytes:
     try:
-        return response.read(CHUNK)
+        return response.read1(CHUNK)  # what is there, so that a slow server does not hide the time
     except (OSError, http.client.HTTPException) as error:
         raise _Broken(f"the connection broke: {error or type(error).__name__}") from error
 

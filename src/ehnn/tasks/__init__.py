@@ -1,6 +1,16 @@
 """Tasks: data, loss and metric."""
 
-from .k_edge import KEdge, k_edge_hypergraphs
+from ehnn._utils.moved import former
+
 from .node_classification import NodeClassification, SampledNodeClassification
 
-__all__ = ["KEdge", "NodeClassification", "SampledNodeClassification", "k_edge_hypergraphs"]
+__all__ = ["NodeClassification", "SampledNodeClassification"]
+
+__getattr__ = former(
+    __name__,
+    {
+        "KEdge": "ehnn_paper.k_edge:KEdge",
+        "k_edge_hypergraphs": "ehnn_paper.k_edge:k_edge_hypergraphs",
+        "matching": "ehnn_paper.matching",
+    },
+)

@@ -1,4 +1,4 @@
-"""Random numbers that are a function of a seed and of where they are drawn."""
+"""Random numbers as a function of a seed and a place, independent of the order of calls."""
 
 from __future__ import annotations
 

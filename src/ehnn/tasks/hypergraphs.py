@@ -58,6 +58,8 @@ def overlap_hypergraphs(
 ) -> tuple[list[Hypergraph], Tensor]:
     """``count`` ladders and necklaces by turns, renumbered at random, and their labels (0: ladder).
 
+    ``seed`` makes the draws; ``sizes`` are the numbers of rungs to choose from.
+
     Hypergraphs 2i and 2i + 1 are twins: of every twin pair, a V → E → V model gets exactly one right.
     """
     generator = torch.Generator().manual_seed(seed)

@@ -1,4 +1,4 @@
-"""Node classification: one hypergraph, some labels, many random splits at once (section 4.2 of the paper)."""
+"""Node classification: one hypergraph, some labels, many random splits in one computation (section 4.2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.nn.baselines.han_sampling import Sample, sample_blocks
 
 from .draws import generator_of
-from .k_edge import accuracy, cross_entropy
+from .scores import accuracy, cross_entropy
 
 FRACTIONS = (0.5, 0.25, 0.25)
 

@@ -1,4 +1,4 @@
-"""Testers for your own layers: random hypergraphs, and checks of equivariance and invariance.
+"""Tests for your own layers: random hypergraphs, checks of equivariance and invariance.
 
 Hypothesis strategies are in `ehnn.testing.strategies`, which needs ``hypothesis``.
 """

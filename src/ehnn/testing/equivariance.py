@@ -1,4 +1,4 @@
-"""Does a function commute with renumbering the nodes and the hyperedges?"""
+"""Check whether a function commutes with renumbering the nodes and the hyperedges."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import FAMILIES, Hypergraph
+from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.features import FAMILIES
 
 from .compare import assert_close
 from .renumbering import renumberings
@@ -45,7 +46,8 @@ def assert_equivariant(
     Args:
         fn: the function or layer; it must be deterministic (a module with dropout: in ``eval`` mode).
         h: the hypergraph, with whatever features ``fn`` reads; a batch is welcome.
-        source: ``"nodes"``, ``"edges"`` or ``"all"`` for a layer; None for a function of ``h``.
+        source: ``"nodes"``, ``"edges"``, ``"all"`` or ``"incidences"`` for a layer; None for a function of
+            ``h``.
         target: the family that the rows of ``y`` belong to.
         trials: how many times to draw permutations.
         seed: of the permutations.
@@ -60,7 +62,7 @@ def assert_equivariant(
     _check_rows(y, h, target)
     for renumbering in renumberings(h, trials, seed):
         expected = torch.empty_like(y)
-        expected[renumbering.of_rows(target).to(y.device)] = y
+        expected[renumbering.of_rows(h, target).to(y.device)] = y
         got = _run(f, renumbering.apply(h))
         assert_close(got, expected, f"not equivariant to {renumbering}", "f(π·h)", "π·f(h)", tolerance)
 
@@ -76,7 +78,7 @@ def assert_invariant(
     """Raise an AssertionError unless ``fn`` is invariant on ``h``: f(π·h) = f(h).
 
     ``fn`` takes a Hypergraph and gives a tensor of any shape, or a number: a readout, a count, a loss.
-    The permutations and the other arguments are those of `assert_equivariant`.
+    The permutations, ``trials``, ``seed`` and ``tolerance`` are those of `assert_equivariant`.
 
     >>> h = Hypergraph.from_edges([[0, 1], [1, 2, 3]])
     >>> assert_invariant(lambda h: h.orders.sum(), h)
@@ -120,7 +122,8 @@ def _check_family(name: str, family: str) -> None:
 
 
 def _num_rows(h: Hypergraph, family: str) -> int:
-    return {"nodes": h.num_nodes, "edges": h.num_edges, "all": h.num_nodes + h.num_edges}[family]
+    counts = {"nodes": h.num_nodes, "edges": h.num_edges, "all": h.num_nodes + h.num_edges}
+    return {**counts, "incidences": h.num_incidences}[family]
 
 
 def _check_rows(y: Tensor, h: Hypergraph, target: str) -> None:

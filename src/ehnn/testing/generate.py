@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from ehnn._utils.validation import as_count, as_index
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.pairs import repeat
-from ehnn.hypergraph.validate import as_count, as_index
 
 
 def random_hypergraph(

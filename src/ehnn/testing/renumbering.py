@@ -23,8 +23,11 @@ class Renumbering:
     def apply(self, h: Hypergraph) -> Hypergraph:
         return h.permute_nodes(self.nodes).permute_edges(self.edges)
 
-    def of_rows(self, family: str) -> Tensor:
-        """``[rows]`` the new place of each row of the family."""
+    def of_rows(self, h: Hypergraph, family: str) -> Tensor:
+        """``[rows]`` the new place of each row of the family of ``h``."""
+        if family == "incidences":
+            node, edge = h.index.cpu()
+            return torch.argsort(torch.argsort(self.edges[edge] * h.num_nodes + self.nodes[node]))
         both = torch.cat([self.nodes, self.edges + len(self.nodes)])
         return {"nodes": self.nodes, "edges": self.edges, "all": both}[family]
 

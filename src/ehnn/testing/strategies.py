@@ -1,4 +1,4 @@
-"""Hypothesis strategies that draw hypergraphs, the odd ones included."""
+"""Hypothesis strategies that draw hypergraphs, including degenerate ones."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ from ehnn.hypergraph.products import common_columns
 
 
 def co_membership(h: Hypergraph, candidates: Hypergraph) -> Tensor:
-    """``[num_candidates]`` mean over the pairs of nodes of a candidate of the hyperedges that hold both.
+    """``[num_candidates]`` mean over the pairs of nodes of each of ``candidates`` of the hyperedges that hold
+    both.
 
     >>> h = Hypergraph.from_edges([[0, 1, 2], [0, 1]], num_nodes=4)
     >>> co_membership(h, Hypergraph.from_edges([[0, 1], [1, 2, 3]], num_nodes=4)).tolist()
@@ -25,7 +26,7 @@ def co_membership(h: Hypergraph, candidates: Hypergraph) -> Tensor:
 
 
 def common_neighbours(h: Hypergraph, candidates: Hypergraph) -> Tensor:
-    """``[num_candidates]`` mean over the pairs of nodes of a candidate of their common neighbours.
+    """``[num_candidates]`` mean over the pairs of nodes of each of ``candidates`` of their common neighbours.
 
     Neighbours are the nodes that share a hyperedge.
 

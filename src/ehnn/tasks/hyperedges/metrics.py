@@ -28,6 +28,8 @@ def auroc(scores: Any, answers: Any) -> float:
 def average_precision(scores: Any, answers: Any) -> float:
     """Σ (increase of recall) × precision, over decreasing thresholds; equal scores are one threshold.
 
+    ``answers`` are 1 (or True) for what is real and 0 for the rest, one for each of the ``scores``.
+
     >>> average_precision([0.9, 0.8, 0.7], [1, 0, 1])
     0.8333333333333333
     """

@@ -31,6 +31,7 @@ def sample_negatives(
         kind: ``"uniform"``: nodes drawn evenly. ``"degree"``: drawn by their degree in ``h`` (plus one).
             ``"hard"``: the positive itself with a share ``replaced`` of its nodes (at least one; at least
             one stays where it has two) exchanged for others, drawn by degree. ``"mixed"``: the three in turn.
+        seed: makes the draws.
         avoid: hyperedges that no negative may be; ``h`` by default.
 
     >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]], num_nodes=9)

@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from ehnn._utils.cached import plain_tensors
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.kept import plain_tensors
 from ehnn.overlap import Overlap, overlap
 
 from ..draws import generator_of
@@ -89,6 +89,11 @@ class HyperedgePrediction:
         rounds: how often they are dealt out anew, each time with other negatives, while parts remain.
         batch_size: the most positives in a part.
         max_batches: the most parts; hyperedges beyond them only take part in message passing.
+        seed: of folds and negatives.
+
+    Attributes:
+        train: the parts, each with its candidates on the other hyperedges.
+        valid: the same of the held-out hyperedges, on all of ``known``; None without any.
     """
 
     def __init__(
@@ -115,33 +120,27 @@ class HyperedgePrediction:
         size = max(1, min(batch_size, -(-len(sets) // folds)))
         dealt = [sets[torch.randperm(len(sets), generator=generator)].split(size) for _ in range(rounds)]
         parts = [part for deal in dealt for part in deal][:max_batches]
-        self._train = [
-            self._scored(
-                known, prepare, without_sets(known, number, part), one_of_each(known, number, part), i
-            )
+        self.train = [
+            self._scored(prepare, without_sets(known, number, part), one_of_each(known, number, part), i)
             for i, part in enumerate(parts)
         ]
-        self._valid = self._scored(known, prepare, known, valid, -1) if valid.num_edges else None
+        self.valid = self._scored(prepare, known, valid, -1) if valid.num_edges else None
 
     def _scored(
-        self,
-        known: Hypergraph,
-        prepare: Callable[[Hypergraph], Hypergraph],
-        rest: Hypergraph,
-        positives: Hypergraph,
-        part: int,
+        self, prepare: Callable[[Hypergraph], Hypergraph], rest: Hypergraph, positives: Hypergraph, part: int
     ) -> Scored:
+        """``positives`` and as many sets, or more, that are neither among them nor in ``rest``."""
         check_no_leak(rest, positives)
         seed = self.seed * 1_000_003 + part + 7
         times = max(1, min(MOST_NEGATIVES, FILLED // max(positives.num_edges, 1)))
         copies = reduce(concatenate, [positives] * times)
-        wrong = sample_negatives(rest, copies, self.negatives, seed=seed, avoid=known)
+        wrong = sample_negatives(rest, copies, self.negatives, seed=seed)
         return Scored.of(prepare(rest), concatenate(positives, wrong), answers_of(positives, wrong))
 
     def batches(self, epoch: int) -> Iterator[Scored]:
         generator = generator_of(self.seed, epoch)
-        for i in torch.randperm(len(self._train), generator=generator).tolist():
-            yield self._train[i]
+        for i in torch.randperm(len(self.train), generator=generator).tolist():
+            yield self.train[i]
 
     def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
         """``[runs, candidates, 1] → [runs]``: binary cross entropy, positives and negatives half each."""
@@ -156,10 +155,10 @@ class HyperedgePrediction:
 
     def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
         """AUROC in percent of each run on the validation hyperedges; nothing without any."""
-        if self._valid is None:
+        if self.valid is None:
             return {}
-        logits = predict(self._valid).squeeze(-1)
-        return {"valid": torch.tensor([100 * auroc(run, self._valid.answers) for run in logits])}
+        logits = predict(self.valid).squeeze(-1)
+        return {"valid": torch.tensor([100 * auroc(run, self.valid.answers) for run in logits])}
 
 
 def concatenate(a: Hypergraph, b: Hypergraph) -> Hypergraph:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph, Pairs
-from ehnn.hypergraph.build import rebuild
+from ehnn.hypergraph import Hypergraph, SparsePattern
+from ehnn.hypergraph.build import PER_INCIDENCE, has_incidence_rows, rebuild
 from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, pairs_from_sorted, repeat
 
 
@@ -43,18 +43,18 @@ def keep_edges(h: Hypergraph, keep: Tensor) -> Hypergraph:
     edges = keep.nonzero().squeeze(1)
     number = keep.cumsum(0) - 1
     places = keep[edge].nonzero().squeeze(1)
-    weighted = h.incidence_weight is not None
-    pairs, order = pairs_from_coo(number[edge[places]], node[places], len(edges), h.num_nodes, weighted)
+    row, ordered = number[edge[places]], has_incidence_rows(h)
+    pairs, order = pairs_from_coo(row, node[places], len(edges), h.num_nodes, ordered)
     return rebuild(h, pairs, None if order is None else places[order], None, edges)
 
 
 def structure(h: Hypergraph) -> Hypergraph:
-    """The hyperedges of ``h`` without features, labels, weights or names."""
-    names = ("x", "edge_x", "y", "edge_weight", "incidence_weight", "node_names", "edge_names")
+    """The hyperedges of ``h`` without features, labels, weights, roles or names."""
+    names = ("x", "edge_x", "y", "edge_weight", *PER_INCIDENCE, "node_names", "edge_names")
     return h.replace(**dict.fromkeys(names))
 
 
-def _number(pairs: Pairs) -> Tensor:
+def _number(pairs: SparsePattern) -> Tensor:
     """Rows with equal columns get equal numbers: by a hash, then checked entry by entry."""
     _, number = torch.unique(_hash(pairs), return_inverse=True)
     first = torch.full((int(number.max()) + 1 if len(number) else 0,), pairs.num_rows, device=number.device)
@@ -67,7 +67,7 @@ def _number(pairs: Pairs) -> Tensor:
     return _number_exactly(pairs)
 
 
-def _hash(pairs: Pairs) -> Tensor:
+def _hash(pairs: SparsePattern) -> Tensor:
     """``[rows]`` Σ over the columns of a mixed 64-bit number of each, modulo 2⁶⁴."""
     value = (torch.arange(pairs.num_cols, device=pairs.ptr.device) + 1) * 0x1B873593
     for shift in (15, 13, 16):
@@ -76,7 +76,7 @@ def _hash(pairs: Pairs) -> Tensor:
     return total.index_add_(0, pairs.rows, value[pairs.index])
 
 
-def _number_exactly(pairs: Pairs) -> Tensor:
+def _number_exactly(pairs: SparsePattern) -> Tensor:
     """Slow and sure, for rows made to collide."""
     known: dict[tuple[int, ...], int] = {}
     rows = torch.split(pairs.index.cpu(), pairs.lengths.tolist())

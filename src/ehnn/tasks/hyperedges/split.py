@@ -35,8 +35,8 @@ def split_hyperedges(h: Hypergraph, fractions: Sequence[float] = (0.8, 0.1, 0.1)
     """A random split of the distinct hyperedges of at least 2 nodes, but not all: known, valid, test.
 
     Identical hyperedges count as one and go together, so no duplicate of a held-out hyperedge stays behind;
-    held-out parts are checked against ``known`` before they are returned. Parts after the first are rounded
-    down.
+    held-out parts are checked against ``known`` before they are returned. The ``fractions`` are those of the
+    three parts; parts after the first are rounded down. ``seed`` makes the draw.
 
     >>> h = Hypergraph.from_edges([[0, 1], [1, 2], [0, 1], [2, 3], [3]], num_nodes=4)
     >>> split = split_hyperedges(h, (0.4, 0.3, 0.3))
@@ -84,7 +84,7 @@ def one_of_each(h: Hypergraph, number: Tensor, sets: Tensor) -> Hypergraph:
 
 
 def check_no_leak(known: Hypergraph, *held_out: Hypergraph) -> None:
-    """AssertionError if a held-out hyperedge, or one identical to it, takes part in message passing."""
+    """AssertionError if a hyperedge of ``held_out``, or one identical to it, is in ``known``."""
     for part in held_out:
         leaked = is_in(part, known)
         if bool(leaked.any()):

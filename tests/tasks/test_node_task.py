@@ -9,8 +9,8 @@ import torch
 
 from ehnn import Hypergraph
 from ehnn.datasets import random_split
+from ehnn.nn import EHNNMLP, Stack
 from ehnn.nn.baselines.han_sampling import Sample
-from ehnn.reproduce.nodes_config import Settings, make_model
 from ehnn.tasks import NodeClassification, SampledNodeClassification
 from ehnn.tasks.node_classification import SampledHypergraph
 from ehnn.training import TrainConfig, fit
@@ -69,6 +69,16 @@ def test_evaluate_counts_in_percent(h):
     assert scores["test"][2].item() == pytest.approx(100 - 10 * int(half.sum()))
 
 
+@pytest.mark.parametrize("kind", [NodeClassification, SampledNodeClassification])
+def test_each_metric_reads_the_labels_of_its_own_part(h, kind):
+    task = kind(h, seeds=(0, 1))
+    right = torch.nn.functional.one_hot(h.y.clamp(min=0), 2).float()
+    for part, wanted in (("train", (0, 0)), ("valid", (100, 0)), ("test", (0, 100))):
+        known = (getattr(task, part) >= 0).unsqueeze(-1)
+        scores = task.evaluate(lambda _, known=known: torch.where(known, right, 1 - right))
+        assert (scores["valid"].tolist(), scores["test"].tolist()) == ([wanted[0]] * 2, [wanted[1]] * 2)
+
+
 def test_test_nodes_are_not_scored_in_a_search(h):
     scores = NodeClassification(h, score_test=False).evaluate(lambda h: torch.zeros(1, 40, 2))
     assert set(scores) == {"valid"}
@@ -96,7 +106,7 @@ def test_no_runs(h):
 
 
 def test_a_run_learns_and_does_not_depend_on_the_runs_beside_it(h):
-    make = partial(make_model, "ehnn-mlp", Settings(8, options={"dropout": 0.1}), 6, 2)
+    make = partial(Stack, 6, 2, partial(EHNNMLP, dropout=0.1), width=8, dropout=0.5)
     config = TrainConfig(epochs=30, lr=1e-2)
     both = fit(make, NodeClassification(h, (3, 4)), (3, 4), config, quiet=True)
     alone = fit(make, NodeClassification(h, (4,)), (4,), config, quiet=True)
@@ -118,11 +128,12 @@ def test_minibatches_cover_the_labelled_nodes(h):
 
 
 def test_minibatch_loss_counts_the_training_nodes_of_each_run(h):
-    task = SampledNodeClassification(h, seeds=(0, 1), batch_size=16, fanout=3)
+    task = SampledNodeClassification(h, seeds=(0, 5), batch_size=16, fanout=3)
     batch = next(iter(task.batches(0)))
     assert isinstance(batch, SampledHypergraph)
     nodes = batch.sample.nodes
     logits = torch.randn(2, len(nodes), 2, dtype=torch.float64)
     kept = task.train[1, nodes] >= 0
+    assert 0 < int(kept.sum()) < len(nodes)
     expected = torch.nn.functional.cross_entropy(logits[1, kept], h.y[nodes][kept])
     torch.testing.assert_close(task.loss(logits, batch)[1], expected)
