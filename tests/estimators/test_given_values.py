@@ -18,7 +18,7 @@ QUICK: dict[str, Any] = {"model": "ehnn-mlp", "width": 8, "epochs": 2}
 
 def test_numbers_of_numpy_train_and_are_saved(tmp_path):
     model = ehnn.NodeClassifier(
-        width=np.int64(4), epochs=np.int64(2), lr=np.float64(1e-2), random_state=np.int64(3)
+        model="ehnn-mlp", width=np.int64(4), epochs=np.int64(2), lr=np.float64(1e-2), random_state=np.int64(3)
     )
     model.fit([[0, 1], [1, 2, 3]], [0, 1, 0, 1]).save(tmp_path / "m")
     assert ehnn.NodeClassifier.load(tmp_path / "m").width == 4
@@ -37,7 +37,7 @@ def test_columns_that_hardly_vary_do_no_harm(column):
     if column == "dates":  # seconds: all that tells them apart is a millionth of their size
         x = 1.7e9 + 750 * signal
     h = ehnn.Hypergraph.from_edges([[i, (i + 7) % 60] for i in range(60)], x=x, y=(signal[:, 0] > 0).long())
-    model = ehnn.NodeClassifier(width=16, epochs=40, dropout=0.0, lr=0.01).fit(h)
+    model = ehnn.NodeClassifier(model="ehnn-mlp", width=16, epochs=40, dropout=0.0, lr=0.01).fit(h)
     assert np.mean(model.predict(h) == h.y.numpy()) > 0.9
     assert model.features_.apply(h).x.abs().max() < 5
 
@@ -65,12 +65,19 @@ def test_candidates_in_any_form_that_fit_takes():
 
 @pytest.mark.parametrize("model", ["ehnn-mlp", "hyper-gcn", "hgnn"])
 def test_weights_are_not_read(model, kinds):
-    weights = torch.arange(kinds.num_edges) + 1.0
-    plain, weighted = (
-        ehnn.NodeClassifier(**QUICK | {"model": model}).fit(h).predict_proba(h)
-        for h in (kinds, kinds.replace(edge_weight=weights))
-    )
-    np.testing.assert_array_equal(plain, weighted)
+    weighted = kinds.replace(edge_weight=torch.arange(kinds.num_edges) + 1.0)
+    plain = ehnn.NodeClassifier(**QUICK | {"model": model}).fit(kinds).predict_proba(kinds)
+    with pytest.warns(UserWarning, match=f"edge_weight of the hypergraph: '{model}' does not read weights"):
+        fitted = ehnn.NodeClassifier(**QUICK | {"model": model}).fit(weighted)
+    np.testing.assert_array_equal(plain, fitted.predict_proba(weighted))
+
+
+def test_other_estimators_say_that_they_do_not_read_weights(kinds):
+    weighted = kinds.replace(edge_weight=torch.ones(kinds.num_edges), y=None)
+    with pytest.warns(UserWarning, match="'HyperedgePredictor' does not read weights"):
+        ehnn.HyperedgePredictor(width=4, epochs=1).fit(weighted)
+    with pytest.warns(UserWarning, match="'HypergraphClassifier' does not read weights"):
+        ehnn.HypergraphClassifier(**QUICK).fit([weighted, kinds, kinds, kinds], [0, 1, 0, 1])
 
 
 def test_lists_of_tensors_are_of_numbers():
@@ -87,7 +94,7 @@ def test_a_missing_node_joins_nothing(missing):
 
 def test_one_column_of_labels_is_one_label_per_node():
     h, y = [[0, 1], [1, 2, 3]], np.array([0, 1, 2, 1])
-    model = ehnn.NodeClassifier(width=4, epochs=2, validation_fraction=0).fit(h, y[:, None])
+    model = ehnn.NodeClassifier(model="ehnn-mlp", width=4, epochs=2, validation_fraction=0).fit(h, y[:, None])
     assert model.classes_.tolist() == [0, 1, 2]
     assert model.predict(h).shape == (4,)
 

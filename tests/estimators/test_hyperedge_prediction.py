@@ -16,23 +16,17 @@ from ehnn.estimators.scorers import pair_products
 from ehnn.tasks.hyperedges import (
     SAMPLERS,
     HyperedgePrediction,
-    Scored,
-    among_most_active,
-    answers_of,
     auroc,
     average_precision,
     check_no_leak,
     co_membership,
     common_neighbours,
-    concatenate,
-    distinct_sets,
-    is_in,
-    keep_edges,
     mean_reciprocal_rank,
     sample_negatives,
     split_hyperedges,
 )
-from ehnn.tasks.hyperedges.scoring import MOST_NEGATIVES
+from ehnn.tasks.hyperedges.scoring import MOST_NEGATIVES, Scored, answers_of, concatenate
+from ehnn.tasks.hyperedges.sets import among_most_active, distinct_sets, is_in, keep_edges
 
 QUICK: dict[str, Any] = {"width": 16, "epochs": 30, "lr": 0.01}
 
@@ -345,3 +339,47 @@ def test_names_seeds_and_errors() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             ehnn.HyperedgePredictor(**wrong).fit(edges)
+
+
+def test_the_default_is_not_worse_than_heuristics_on_held_out_sets(
+    ring: list[list[int]], tmp_path: Any
+) -> None:
+    h = ehnn.Hypergraph.from_edges(ring)
+    fitted = ehnn.HyperedgePredictor(width=4, epochs=1).fit(h)
+    rows = {row["member"]: row for row in fitted.leaderboard_}
+    best = max(row["auroc"] for row in fitted.leaderboard_)
+    assert rows["average"]["auroc"] == best
+    assert sum(row["weight"] for row in fitted.leaderboard_[:-1]) == 1
+    assert {"vote: co-membership", "vote: Adamic–Adar", "linear: heuristics", "EHNN-MLP"} <= rows.keys()
+    assert rows["EHNN-MLP"]["weight"] < 1  # after one epoch it cannot be the best alone
+    asked = [[0, 1, 2], [3, 17, 30], *ring[:4]]
+    scores = fitted.decision_function(asked)
+    assert scores[0] > scores[1]
+    fitted.save(tmp_path / "m")
+    twin = ehnn.HyperedgePredictor.load(tmp_path / "m")
+    np.testing.assert_allclose(twin.decision_function(asked), scores, atol=1e-6)
+    assert twin.leaderboard_ == fitted.leaderboard_
+    alone = ehnn.HyperedgePredictor(model="ehnn-mlp", width=4, epochs=1).fit(h)
+    with pytest.raises(AttributeError, match="model='auto'"):
+        _ = alone.leaderboard_
+
+
+def test_a_set_of_the_input_is_not_known_by_its_own_overlap(ring: list[list[int]]) -> None:
+    """Heuristics of a candidate that is a hyperedge are those without it."""
+    fitted = ehnn.HyperedgePredictor(width=4, epochs=1).fit([*ring, [0, 13, 27]])
+    seen, new = fitted.decision_function([[0, 13, 27], [1, 14, 28]])
+    assert seen < 0.5 * fitted.decision_function([[5, 6, 7]])[0]
+    assert abs(seen - new) < abs(seen - fitted.decision_function([[5, 6, 7]])[0])
+
+
+def test_evidence_of_degenerate_candidates() -> None:
+    from ehnn.tasks.hyperedges.evidence import EVIDENCE, evidence
+
+    h = ehnn.Hypergraph.from_edges([[0, 1, 2], [], [2]], num_nodes=5)
+    found = evidence(h, ehnn.Hypergraph.from_edges([[3], [3, 4], [0, 1], []], num_nodes=5))
+    assert found.shape == (4, len(EVIDENCE))
+    assert bool(found.isfinite().all())
+    assert evidence(h, ehnn.Hypergraph.from_edges([], num_nodes=5)).shape == (0, len(EVIDENCE))
+    assert float(found[2, 0]) == pytest.approx(np.log(2))
+    assert float(found[2, 1]) == pytest.approx(np.log1p(1 / np.log(4)))
+    assert float(found[2, 2]) == 1.0

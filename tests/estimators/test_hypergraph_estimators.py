@@ -68,7 +68,7 @@ def test_edges_to_edges_separates_twins(layer) -> None:
 def test_overlap_layers_learn_the_task_and_message_passing_stays_at_chance() -> None:
     train, test = overlap_hypergraphs(60, seed=0), overlap_hypergraphs(30, seed=1)
     quick = {"width": 16, "epochs": 15, "lr": 0.005, "batch_size": 16}
-    ours = ehnn.HypergraphClassifier(**quick).fit(*train)
+    ours = ehnn.HypergraphClassifier(model="ehnn-mlp", **quick).fit(*train)
     assert ours.score(*test) == 1
     assert ours.predict_proba(test[0]).shape == (30, 2)
     for model, path in (("all-deep-sets", None), ("ehnn-mlp", ("nodes", "edges", "nodes", "graph"))):
@@ -85,19 +85,23 @@ def test_regression_of_a_count() -> None:
         for m in rng.integers(1, 12, 60)
     ]
     y = [float(h.degrees.max()) for h in members]
-    fitted = ehnn.HypergraphRegressor(width=16, epochs=40, lr=0.005, batch_size=16).fit(members[:45], y[:45])
+    fitted = ehnn.HypergraphRegressor(model="ehnn-mlp", width=16, epochs=40, lr=0.005, batch_size=16).fit(
+        members[:45], y[:45]
+    )
     assert fitted.score(members[45:], y[45:]) > 0.5
     assert fitted.predict(members[45:]).shape == (15,)
 
 
 def test_batch_and_list_agree_and_bad_input() -> None:
     members, y = overlap_hypergraphs(10)
-    fitted = ehnn.HypergraphClassifier(width=8, epochs=1, batch_size=3).fit(members, y)
+    fitted = ehnn.HypergraphClassifier(model="ehnn-mlp", width=8, epochs=1, batch_size=3).fit(members, y)
     np.testing.assert_allclose(
         fitted.predict_proba(ehnn.batch(members)), fitted.predict_proba(members), atol=1e-6
     )
     assert fitted.predict([]).shape == (0,)
-    lists = ehnn.HypergraphClassifier(width=8, epochs=1).fit([h.edges() for h in members], ["a", "b"] * 5)
+    lists = ehnn.HypergraphClassifier(model="ehnn-mlp", width=8, epochs=1).fit(
+        [h.edges() for h in members], ["a", "b"] * 5
+    )
     assert set(lists.predict([h.edges() for h in members])) <= {"a", "b"}
     for call, message in (
         (lambda: fitted.fit(members, y[:4]), r"one row per hypergraph \(10\), got 4"),

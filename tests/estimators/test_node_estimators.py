@@ -44,7 +44,7 @@ def test_classifier_converges(kinds: ehnn.Hypergraph, model: str) -> None:
 
 def test_defaults_find_the_kinds(kinds: ehnn.Hypergraph) -> None:
     known, asked = hidden(kinds)
-    assert ehnn.NodeClassifier().fit(kinds, known).score(kinds, asked) > 0.8
+    assert ehnn.NodeClassifier(width=16, epochs=20).fit(kinds, known).score(kinds, asked) > 0.8
 
 
 def test_labels_by_name_with_text_classes(kinds: ehnn.Hypergraph) -> None:
@@ -175,7 +175,7 @@ def test_hyperedge_features_are_read() -> None:
     kind = rng.integers(0, 2, 20)
     h = ehnn.Hypergraph.from_edges(edges, edge_x=torch.tensor(kind, dtype=torch.float32).unsqueeze(1))
     y = kind.repeat(2)
-    known = np.where(np.arange(40) < 20, y, -1)
+    known = np.where(np.arange(40) < 20, y, np.nan)
     fitted = ehnn.NodeClassifier(**QUICK).fit(h, known)
     assert fitted.score(h, y) > 0.95
     with pytest.raises(ValueError, match="does not read hyperedge features"):
@@ -254,11 +254,12 @@ def test_validation_part_is_stratified() -> None:
 BAD_LABELS = [
     ([-1] * 60, "not one of the 60 rows has a label"),
     ([2] * 60, "only one class, 2"),
-    ([1, -1] * 30, "only one class, 1; -1 means no label"),
+    ([1, -1] * 30, "is -1 a class, or no label"),
+    ([1, -1, 0] * 20, "give classes as text"),
+    ([2, -1] * 30, "only one class, 2; -1 means no label"),
     ([0, 1] * 29, r"one row per node \(60\), got 58"),
     (["a", 1] * 30, "all text or all numbers"),
     ([0.5, 1.0] * 30, "use a regressor"),
-    ([-2, 1] * 30, "-2 is negative"),
     ({0: 1, 77: 0}, "77 is not a node: expected 0 to 59"),
     ("abc", "one label per row"),
     (None, "no labels of its own"),
@@ -296,6 +297,10 @@ BAD_PARAMETERS = [
     ({"epochs": 0}, "epochs must be"),
     ({"device": "nosuch"}, "device 'nosuch'"),
     ({"dropout": 1.5}, "dropout"),
+    ({"budget": "quick"}, "budget must be one of"),
+    ({"budget": 0}, "seconds above 0"),
+    ({"class_weight": "even"}, "class_weight must be"),
+    ({"class_weight": {0: -1}}, "class_weight must map classes to weights"),
 ]
 
 
@@ -321,3 +326,17 @@ def test_asked_before_fit(kinds: ehnn.Hypergraph) -> None:
     for method in ("predict", "predict_proba", "score", "save"):
         with pytest.raises(NotFittedError, match="call fit first"):
             getattr(ehnn.NodeClassifier(), method)(kinds)
+
+
+def test_minus_one() -> None:
+    """No label beside classes from 0; a class where None says missing or where others are negative."""
+    h = ehnn.Hypergraph.from_edges([[0, 1, 2], [3, 4, 5]])
+    quick = QUICK | {"epochs": 1}
+    for y, classes in (
+        ([0, 1, 2, 2, -1, -1], [0, 1, 2]),
+        ([0, 1, -1, -1, None, 1], [-1, 0, 1]),
+        ([-2, -1, 0, 1, 2, 0], [-2, -1, 0, 1, 2]),
+        (torch.tensor([0, 1, 0, 1, -1, -1]), [0, 1]),
+        (["-1", "0", "1", "0", "1", "-1"], ["-1", "0", "1"]),
+    ):
+        assert ehnn.NodeClassifier(**quick).fit(h, y).classes_.tolist() == classes

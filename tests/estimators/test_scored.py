@@ -8,7 +8,8 @@ import torch
 import ehnn
 from ehnn.estimators.models import Plan
 from ehnn.estimators.scorers import make_scorer
-from ehnn.tasks.hyperedges import HyperedgePrediction, Scored
+from ehnn.tasks.hyperedges import HyperedgePrediction
+from ehnn.tasks.hyperedges.scoring import Scored
 from ehnn.testing import random_hypergraph
 from ehnn.training import TrainConfig, fit
 

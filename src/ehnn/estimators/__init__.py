@@ -1,19 +1,26 @@
-"""Fit and predict, as in scikit-learn, for people with a table and no patience."""
+"""scikit-learn-style estimators: fit and predict labels of nodes, hyperedges, incidences and hypergraphs."""
 
 import os
 from typing import Any
 
+from ehnn._utils.validation import short
+
 from .base import Estimator, NotFittedError
 from .features import structural_features
+from .hyperedge_labels import HyperedgeClassifier, HyperedgeRegressor
 from .hyperedges import HyperedgePredictor
 from .hypergraphs import HypergraphClassifier, HypergraphRegressor
+from .incidences import IncidenceClassifier
 from .inputs import as_hypergraph
 from .nodes import NodeClassifier, NodeRegressor
 
 __all__ = [
+    "HyperedgeClassifier",
     "HyperedgePredictor",
+    "HyperedgeRegressor",
     "HypergraphClassifier",
     "HypergraphRegressor",
+    "IncidenceClassifier",
     "NodeClassifier",
     "NodeRegressor",
     "NotFittedError",
@@ -22,15 +29,24 @@ __all__ = [
     "structural_features",
 ]
 
-_KINDS = (NodeClassifier, NodeRegressor, HyperedgePredictor, HypergraphClassifier, HypergraphRegressor)
+_KINDS = (
+    NodeClassifier, NodeRegressor, HyperedgeClassifier, HyperedgeRegressor, HyperedgePredictor,
+    HypergraphClassifier, HypergraphRegressor, IncidenceClassifier,
+)  # fmt: skip
 
 
 def load(path: str | os.PathLike[str], *, model: Any = None) -> Estimator:
-    """The estimator saved in the folder ``path``, whichever it is; see `Estimator.load`."""
+    """The estimator saved in the folder ``path``, whichever it is.
+
+    ``model`` is the factory of the network, needed where the estimator was made with one of its own; see
+    `Estimator.load`.
+
+    >>> model = load("folder")  # doctest: +SKIP
+    """
     from .storage import read
 
     name = read(path)[0].get("class")
     kind = next((k for k in _KINDS if k.__name__ == name), None)
     if kind is None:
-        raise ValueError(f"{path} holds a {name!r}; expected one of {[k.__name__ for k in _KINDS]}")
+        raise ValueError(f"{path} holds a {short(name)}; expected one of {[k.__name__ for k in _KINDS]}")
     return kind.load(path, model=model)

@@ -6,28 +6,42 @@ import copy
 import dataclasses
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ehnn._utils.optional import suggest
+from ehnn._utils.schema import check
+from ehnn._utils.untrusted import told
+from ehnn._utils.validation import as_count, short
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import as_count
-from ehnn.io._support import suggest
+from ehnn.tables.reader import Reader
 from ehnn.training import Task, TrainConfig, fit
 
 from . import storage
+from .auto import AutoNodes
+from .finite import finite_outputs
 from .labels import plain
 from .models import Factory, Plan
+from .portfolio.budget import seconds_of
 
 Self = TypeVar("Self", bound="Estimator")
 
 
 class NotFittedError(ValueError, AttributeError):
     """The estimator was asked for predictions before ``fit``."""
+
+
+def _not_fitted(message: str) -> NotFittedError:
+    """The error, which is scikit-learn's error too."""
+    from sklearn import exceptions
+
+    kind = type("NotFittedError", (NotFittedError, exceptions.NotFittedError), {"__module__": __name__})
+    return kind(message)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -37,23 +51,26 @@ class Estimator:
     Features of nodes and hyperedges are read (and standardised); weights are not.
 
     Args:
-        model: ``"ehnn-mlp"``, ``"ehnn-transformer"``, the name of a baseline, or a factory
+        model: ``"auto"``: simple and neural members are compared on held-out labels and averaged (see
+            ``leaderboard_``); or one alone: ``"ehnn-mlp"``, ``"ehnn-transformer"``, a baseline, or a factory
             ``(d_in, d_out) -> nn.Module`` of a module with ``module(h) -> [rows, d_out]``.
         width: channels between the layers.
         dropout: between the layers.
         options: further arguments of the layer or baseline.
         features: of nodes: ``"given"``, ``"structural"`` (degrees, orders: see `structural_features`),
             ``"both"``, or ``"auto"``, which is given ones where there are any.
-        lr, weight_decay: of Adam.
+        lr, weight_decay: of Adam; ``"auto"`` has its own.
         epochs: the most passes over the data.
         patience: stop after so many epochs without a better validation metric; None never does.
         validation_fraction: of the labels, kept out of training to select the epoch; 0: the last epoch.
         random_state: the seed of everything random.
         device: ``"cpu"``, ``"cuda"``, …, or ``"auto"``: a GPU if there is one.
-        quiet: show no progress.
+        budget: time for ``model="auto"``: ``"fast"``, ``"default"``, ``"best"`` or seconds. Members that
+            would take longer are left out, so a slow machine may choose among fewer.
+        verbose: show progress.
     """
 
-    model: str | Factory = "ehnn-mlp"
+    model: str | Factory = "auto"
     width: int = 64
     dropout: float = 0.5
     options: Mapping[str, Any] | None = None
@@ -65,8 +82,20 @@ class Estimator:
     validation_fraction: float = 0.2
     random_state: int = 0
     device: str = "auto"
-    quiet: bool = True
+    budget: str | float = "default"
+    verbose: bool = False
+    _auto: ClassVar[Any] = AutoNodes  # what model="auto" fits
     checkpoints: ClassVar[Any] = None  # a folder: fit keeps its state there and goes on from it
+    reader_ = cast(Any, None)  # an `ehnn.tables.reader.Reader`, where fit was given a table
+
+    if TYPE_CHECKING:
+
+        @property
+        def model_(self) -> Any:
+            """Set by fit: a module, or what ``model="auto"`` fits."""
+
+        @model_.setter
+        def model_(self, value: Any) -> None: ...
 
     # ------------------------------------------------------------------ scikit-learn's protocol
 
@@ -115,7 +144,7 @@ class Estimator:
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "model_"):
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit first")
+            raise _not_fitted(f"this {type(self).__name__} is not fitted yet; call fit first")
 
     def _plan(self) -> Plan:
         if not 0 <= self.validation_fraction < 1:
@@ -134,6 +163,25 @@ class Estimator:
             raise ValueError(f"device {self.device!r} is not to be had here: {error}") from error
         return device
 
+    @property
+    def leaderboard_(self) -> list[dict[str, Any]]:
+        """Of ``model="auto"``: a row for each member, with its figures on labels that it was not trained on,
+        the seconds it took, and its weight in the average; the last row is the average."""
+        self._check_fitted()
+        if isinstance(self.model_, nn.Module):
+            raise AttributeError(f"leaderboard_ is there with model='auto', not with {self.model!r}")
+        return self.model_.portfolio.leaderboard
+
+    def _auto_settings(self) -> dict[str, Any]:
+        """What `AutoNodes.fit` and its kin want to know."""
+        self.check_settings()
+        plan = {"model": "ehnn-mlp", "width": self.width, "dropout": self.dropout, "options": self.options}
+        plan["epochs"] = as_count(self.epochs, "epochs", 1)
+        return {
+            "budget": self.budget, "device": str(self._device()), "seed": int(self.random_state),
+            "quiet": not self.verbose, "label": type(self).__name__, "plan": plan,
+        }  # fmt: skip
+
     def _config(self, validated: bool) -> TrainConfig:
         return TrainConfig(
             epochs=plain(self.epochs), lr=plain(self.lr), weight_decay=plain(self.weight_decay),
@@ -144,7 +192,10 @@ class Estimator:
         """A ValueError for parameters that no `fit` would take, before there is anything to fit."""
         plan = self._plan()
         self._config(validated=True)
-        if isinstance(self.model, str):
+        seconds_of(self.budget, 1, 1)
+        if self.model == "auto":
+            plan = replace(plan, model="ehnn-mlp")
+        if isinstance(plan.model, str):
             with torch.device("meta"):  # where a network costs neither memory nor time
                 plan.nodes(1, 1)
 
@@ -157,18 +208,16 @@ class Estimator:
         parts = (type(self).__name__, self.model if isinstance(self.model, str) else "own model", part)
         label = ", ".join(filter(None, parts))
         device = self._device()
-        with torch.random.fork_rng([device] if device.type == "cuda" else []):
-            torch.manual_seed(int(self.random_state))  # for what a user's own module draws
-            result = fit(
-                make,
-                task,
-                [int(self.random_state)],
-                config,
-                directory=None if self.checkpoints is None else Path(self.checkpoints) / part,
-                device=device,
-                label=label,
-                quiet=self.quiet,
-            )
+        result = fit(
+            make,
+            task,
+            [int(self.random_state)],
+            config,
+            directory=None if self.checkpoints is None else Path(self.checkpoints) / part,
+            device=device,
+            label=label,
+            quiet=not self.verbose,
+        )
         model = copy.deepcopy(result.runs.model)
         model.load_state_dict(model.state_dict() | {name: value[0] for name, value in result.best.items()})
         self.model_ = model.eval()
@@ -177,11 +226,17 @@ class Estimator:
         ]
         self.best_epoch_ = result.best_epoch[0]
 
+    def _decided(self, logits: Tensor) -> Tensor:
+        """``logits`` from which `predict` takes the class; see `class_bias` of the portfolio."""
+        if isinstance(self.model_, nn.Module) or self.model_.portfolio.output.kind != "classes":
+            return logits
+        return logits + torch.from_numpy(self.model_.portfolio.bias)
+
     @torch.no_grad()
     def _outputs(self, h: Hypergraph) -> Tensor:
         """``[rows, d_out]`` of the fitted model, on the CPU."""
         device = next((p.device for p in self.model_.parameters()), torch.device("cpu"))
-        return self.model_.eval()(h.to(device)).cpu()
+        return finite_outputs(self.model_.eval()(h.to(device)).cpu())
 
     # ------------------------------------------------------------------ saving and loading
 
@@ -218,7 +273,13 @@ class Estimator:
             "class": type(self).__name__, "ehnn": __version__, "params": params, "fitted": self._about(),
             "history": self.history_, "best_epoch": self.best_epoch_,
         }  # fmt: skip
-        weights = {f"model.{k}": v for k, v in self.model_.state_dict().items()}
+        if isinstance(self.model_, nn.Module):
+            weights = {f"model.{k}": v for k, v in self.model_.state_dict().items()}
+        else:
+            about["auto"], weights = self.model_.about(), self.model_.tensors()
+        if self.reader_ is not None:
+            about["reader"] = self.reader_.about()
+            weights |= {f"reader.{k}": v.clone() for k, v in self.reader_.tensors().items()}
         storage.write(path, about, weights | self._tensors())
 
     @classmethod
@@ -229,11 +290,17 @@ class Estimator:
         """
         about, tensors = storage.read(path)
         if about.get("class") != cls.__name__:
-            raise ValueError(f"{path} holds a {about.get('class')!r}, not a {cls.__name__}")
+            raise ValueError(f"{path} holds a {short(about.get('class'))}, not a {cls.__name__}")
+        check(about, storage.ABOUT, f"{path} is damaged: its record")
+        if about["params"].get("model") is None and model is None:
+            raise ValueError(
+                f"{path} was saved with a model of your own: pass its factory as load(path, model=...)"
+            )
         try:
             return cls._rebuild(about, tensors, model)
-        except (KeyError, TypeError, IndexError, AttributeError, RuntimeError) as error:
-            raise ValueError(f"{path} is damaged: {type(error).__name__}: {error}") from error
+        except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError) as error:
+            why = told(f"{type(error).__name__}: {error}")
+            raise ValueError(f"{path} is damaged, or of another version: {why}") from error
 
     @classmethod
     def _rebuild(
@@ -241,16 +308,23 @@ class Estimator:
     ) -> Self:
         params = dict(about["params"])
         if params.get("model") is None:
-            if model is None:
-                raise ValueError(
-                    "it was saved with a model of your own: pass its factory as load(path, model=...)"
-                )
             params["model"] = model
         found = cls(**params)
         found._restore(about["fitted"], tensors)
+        found.history_, found.best_epoch_ = about["history"], about["best_epoch"]
+        if "reader" in about:
+            known = {k[7:]: v for k, v in tensors.items() if k.startswith("reader.")}
+            found.reader_ = Reader.restore(about["reader"], known)
+        if "auto" in about:
+            device = str(found._device()) if found.device == "auto" else "cpu"
+            found.model_ = found._auto.restore(about["auto"], tensors, device)
+            return found
+        weights = {k[6:]: v for k, v in tensors.items() if k.startswith("model.")}
+        if isinstance(found.model, str):
+            with torch.device("meta"):  # where sizes that are not those of the weights cost no memory
+                storage.check_shapes(weights, found._make().state_dict())
         fresh = found._make()
-        fresh.load_state_dict({k[6:]: v for k, v in tensors.items() if k.startswith("model.")})
+        fresh.load_state_dict(weights)
         on_gpu = found.device == "auto" and torch.cuda.is_available()
         found.model_ = fresh.to("cuda" if on_gpu else "cpu").eval()
-        found.history_, found.best_epoch_ = about["history"], about["best_epoch"]
         return found

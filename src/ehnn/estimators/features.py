@@ -6,15 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
-from .sketches import sketch_features
+from .finite import HUGE, finite_columns
+from .sketches import STEPS, sketch_features
 
 _TENSORS = ("mean", "scale", "edge_mean", "edge_scale")
 FEATURES = ("auto", "given", "structural", "both")
+
+
+STRUCTURAL = 5
+"""Channels of `structural_features`."""
 
 
 def structural_features(h: Hypergraph) -> Tensor:
@@ -63,10 +70,7 @@ class Features:
         cls, h: Hypergraph, wanted: str, auto: str = "given", sketch: int = 0, seed: int = 0
     ) -> Features:
         """From the hypergraph to fit; ``auto`` is what ``"auto"`` means where x is given."""
-        if wanted not in FEATURES:
-            raise ValueError(f"features must be one of {FEATURES}, got {wanted!r}")
-        if wanted in ("given", "both") and h.x is None:
-            raise ValueError(f"features={wanted!r} needs node features x, got none: {h}")
+        check_features(h, wanted)
         kind = (auto if h.x is not None else "structural") if wanted == "auto" else wanted
         width = 0 if h.x is None or kind == "structural" else h.x.shape[1]
         edge_width = 0 if h.edge_x is None else h.edge_x.shape[1]
@@ -83,8 +87,11 @@ class Features:
         sizes = {name: int(about[name]) for name in ("width", "edge_width")}
         sizes |= {name: int(about.get(name, 0)) for name in ("sketch", "seed")}  # not in older files
         found = cls(kind=str(about["kind"]), **kept, **sizes)  # type: ignore[arg-type]
-        if found.kind not in FEATURES[1:] or found.mean.shape != found.scale.shape:
-            raise ValueError(f"the saved features of kind {found.kind!r} do not fit together")
+        channels = {"given": found.width, "structural": STRUCTURAL, "both": found.width + STRUCTURAL}
+        wanted = channels.get(found.kind, -1) + len(STEPS) * found.sketch
+        for size, tensors_of in ((wanted, _TENSORS[:2]), (found.edge_width, _TENSORS[2:])):
+            if min(found.width, found.sketch) < 0 or any(kept[n].shape != (size,) for n in tensors_of):
+                raise ValueError(f"the saved features of kind {short(found.kind)} do not fit together")
         return found
 
     def raw(self, h: Hypergraph) -> Tensor:
@@ -105,13 +112,13 @@ class Features:
     def apply(self, h: Hypergraph) -> Hypergraph:
         """``h`` with the features that the model reads, and without weights."""
         h = h.replace(edge_weight=None, incidence_weight=None)
-        x = _scaled(self.raw(h), self.mean, self.scale)
+        x = _scaled(self.raw(h), self.mean, self.scale, "x")
         found = 0 if h.edge_x is None else h.edge_x.shape[1]
         if found != self.edge_width:
             raise ValueError(f"edge_x must have {self.edge_width} channels as in fit, got {found}")
         if h.edge_x is None:
             return h.replace(x=x)
-        edge_x = _scaled(_floats(h.edge_x, "edge_x"), self.edge_mean, self.edge_scale)
+        edge_x = _scaled(_floats(h.edge_x, "edge_x"), self.edge_mean, self.edge_scale, "edge_x")
         return h.replace(x=x, edge_x=edge_x)
 
     def tensors(self) -> dict[str, Tensor]:
@@ -121,6 +128,35 @@ class Features:
     def about(self) -> dict[str, str | int]:
         names = ("kind", "width", "edge_width", "sketch", "seed")
         return {name: getattr(self, name) for name in names}
+
+
+def check_features(h: Hypergraph, wanted: str) -> None:
+    """A ValueError for ``wanted`` features that there are none of."""
+    if wanted not in FEATURES:
+        raise ValueError(f"features must be one of {FEATURES}, got {wanted!r}")
+    if wanted in ("given", "both") and h.x is None:
+        raise ValueError(f"features={wanted!r} needs node features x, got none: {h}")
+
+
+def feature_shifts(h: Hypergraph) -> dict[str, np.ndarray]:
+    """``[d]`` of x and of edge_x: means of columns that vary little for their size (dates, say), else 0."""
+    found = {}
+    for name, value in (("x", h.x), ("edge_x", h.edge_x)):
+        if value is not None and value.shape[1]:
+            column = _floats(value, name)
+            mean, spread = column.mean(0), column.std(0, correction=0)
+            found[name] = mean.masked_fill(mean.abs() <= 100 * spread.clamp(min=0.01), 0.0).numpy()
+    return found
+
+
+def shifted_features(h: Hypergraph, shifts: Mapping[str, np.ndarray]) -> Hypergraph:
+    """``h`` with features less ``shifts`` in float32; a ValueError for those that are not finite numbers."""
+    changed = {}
+    for name, value in (("x", h.x), ("edge_x", h.edge_x)):
+        if value is not None:
+            shift = torch.from_numpy(shifts[name]) if name in shifts else 0.0
+            changed[name] = finite_columns((_floats(value, name) - shift).float(), name)
+    return h.replace(**changed)
 
 
 def _floats(x: Tensor | None, name: str) -> Tensor:
@@ -141,12 +177,14 @@ def _scale_of(x: Tensor) -> tuple[Tensor, Tensor]:
     """
     if x.shape[0] == 0:
         return x.new_zeros(x.shape[1]).cpu(), x.new_ones(x.shape[1]).cpu()
-    mean, scale = x.mean(0), x.std(0, correction=0)
+    largest = x.abs().amax(0)
+    largest = torch.where(largest > HUGE, largest, 1.0)  # squares of what is left do not overflow
+    mean, scale = (x / largest).mean(0) * largest, (x / largest).std(0, correction=0) * largest
     constant = scale <= 1e-12 * mean.abs().clamp(min=1e-30)
     return mean.masked_fill(constant & (mean.abs() <= 1), 0.0).cpu(), scale.masked_fill(constant, 1.0).cpu()
 
 
-def _scaled(x: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
+def _scaled(x: Tensor, mean: Tensor, scale: Tensor, name: str) -> Tensor:
     """In float64, or the small differences between large numbers (dates, say) would be rounded off."""
     x = (x - mean.to(x)) / scale.to(x)
-    return x.to(torch.get_default_dtype())
+    return finite_columns(x.to(torch.get_default_dtype()), name)

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ehnn._utils.validation import as_count, short
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import as_count, short
-from ehnn.tasks.hyperedges import (
-    HyperedgePrediction,
-    Scored,
-    auroc,
-    keep_edges,
-    same_sets,
-    split_hyperedges,
-)
+from ehnn.tasks.hyperedges import HyperedgePrediction, auroc, split_hyperedges
+from ehnn.tasks.hyperedges.scoring import Scored
+from ehnn.tasks.hyperedges.sets import keep_edges, same_sets
 
 from .base import Estimator, Self
 from .features import Features
+from .finite import finite_outputs
+from .from_tables import is_table, reader_of
 from .inputs import as_hypergraph, node_numbers
 from .labels import as_list
+from .models import Plan
 from .scorers import Scorer, make_scorer
+from .set_members import SetMembers
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
+from .weights import warn_unread
 
+NETWORK = "EHNN-MLP"
+"""The network of ``model="auto"`` in ``leaderboard_``."""
 _PART = 0.1
 """Share of the hyperedges that are set aside at once when they are scored themselves."""
 _MOST_HELD_OUT = 1024
@@ -40,9 +42,13 @@ class HyperedgePredictor(Estimator):
     """Which sets of nodes, of any size, are hyperedges that are not there (yet)?
 
     Learns from a hypergraph alone: real hyperedges against sampled sets of the same sizes. A part of the
-    hyperedges (``validation_fraction``, at most 1024) is held out to select the epoch. No hyperedge is ever
-    scored by a model that sees it, or a duplicate of it, in its input: not in validation, not in training (in
-    folds), and not in prediction, where candidates that are hyperedges of the input are set aside in parts.
+    hyperedges (``validation_fraction``, at most 1024) is held out to select the epoch and, with
+    ``model="auto"``, to compare EHNN-MLP with logistic regression on `ehnn.tasks.hyperedges.evidence`
+    (co-membership, Adamic–Adar, common neighbours, degrees, …), each alone and all together: the best is
+    taken, or the mean of both (``leaderboard_``). Without held-out hyperedges it is EHNN-MLP. No hyperedge is
+    ever scored by a model that sees it, or a duplicate of it, in its input: not in validation, not in
+    training (in folds), and not in prediction, where candidates that are hyperedges of the input are set
+    aside in parts.
 
     Args:
         sketch: channels of `ehnn.estimators.sketches.sketch_features`, which tell nodes apart by the company
@@ -62,7 +68,8 @@ class HyperedgePredictor(Estimator):
 
     _estimator_type = "classifier"
 
-    model: Any = "ehnn-mlp"
+    members_: ClassVar[SetMembers | None] = None  # set by fit with model="auto"
+    model: Any = "auto"
     dropout: float = 0.0
     lr: float = 3e-3
     epochs: int = 100
@@ -82,8 +89,10 @@ class HyperedgePredictor(Estimator):
         plan, device = self._plan(), self._device()
         batch_size, sketch = as_count(self.batch_size, "batch_size", 2), as_count(self.sketch, "sketch")
         graph = as_hypergraph(h).to("cpu")
+        self.reader_ = reader_of(h, type(self).__name__)
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
+        warn_unread(graph, type(self).__name__)
         graph = graph.replace(y=None, edge_weight=None, incidence_weight=None, edge_names=None)
         held_out = min(self.validation_fraction, _MOST_HELD_OUT / max(graph.num_edges, 1))
         split = split_hyperedges(graph, (1 - held_out, held_out, 0.0), int(self.random_state))
@@ -98,7 +107,29 @@ class HyperedgePredictor(Estimator):
         )  # fmt: skip
         self._train(self._make, task, bool(split.valid.num_edges))
         self.hypergraph_ = graph
+        vars(self).pop("members_", None)
+        if self.model == "auto" and task.valid is not None:
+            self._compare(task)
         return self
+
+    def _compare(self, task: HyperedgePrediction) -> None:
+        """Choose among the network and simple answers on the held-out hyperedges."""
+        assert task.valid is not None
+        asked = task.valid.candidates.to("cpu")
+        scores = self._scores(task.valid, asked, torch.arange(asked.num_edges))
+        vars(self)["members_"] = SetMembers.fit(task.train, task.valid, NETWORK, scores)
+
+    def _plan(self) -> Plan:
+        plan = super()._plan()
+        return replace(plan, model="ehnn-mlp") if plan.model == "auto" else plan
+
+    @property
+    def leaderboard_(self) -> list[dict[str, Any]]:
+        """Of ``model="auto"``: a row for each member, with its AUROC on held-out hyperedges."""
+        self._check_fitted()
+        if self.members_ is None:
+            raise AttributeError("leaderboard_ is there with model='auto' and held-out hyperedges")
+        return self.members_.leaderboard
 
     def _make(self) -> nn.Module:
         return make_scorer(self._plan(), self.features_.channels, self.features_.edge_width > 0)
@@ -125,8 +156,20 @@ class HyperedgePredictor(Estimator):
         scores = torch.zeros(asked.num_edges, dtype=torch.float64)
         for removed, rows in _parts(number, wanted):
             rest = keep_edges(known, ~torch.isin(number, removed)) if len(removed) else known
-            scores[rows] = self._scores(self._ready(rest), asked, rows)
-        return scores.numpy()
+            scores[rows] = self._judged(rest, asked, rows)
+        return finite_outputs(scores).numpy()
+
+    def _judged(self, rest: Hypergraph, asked: Hypergraph, rows: Tensor) -> Tensor:
+        """``[rows]``: scores of some candidates by what was chosen."""
+        members = self.members_
+        network = None
+        if members is None or members.reads(NETWORK):
+            network = self._scores(self._ready(rest), asked, rows)
+        if members is None:
+            assert network is not None
+            return network
+        chosen = torch.zeros(asked.num_edges, dtype=torch.bool).index_fill(0, rows, True)
+        return members.scores(rest, keep_edges(asked, chosen), network)
 
     @torch.no_grad()
     def _scores(self, h: Hypergraph, asked: Hypergraph, rows: Tensor) -> Tensor:
@@ -163,7 +206,8 @@ class HyperedgePredictor(Estimator):
     # ------------------------------------------------------------------ saving
 
     def _about(self) -> dict[str, Any]:
-        return {"features": self.features_.about()} | hypergraph_about(self.hypergraph_)
+        members = {} if self.members_ is None else {"compared": self.members_.about()}
+        return {"features": self.features_.about()} | members | hypergraph_about(self.hypergraph_)
 
     def _tensors(self) -> dict[str, Tensor]:
         return self.features_.tensors() | hypergraph_tensors(self.hypergraph_)
@@ -172,11 +216,14 @@ class HyperedgePredictor(Estimator):
         self.features_ = Features.restore(about["features"], tensors)
         self.n_features_in_ = self.features_.channels
         self.hypergraph_ = hypergraph_from(about, tensors)
+        if about.get("compared") is not None:
+            vars(self)["members_"] = SetMembers.restore(about["compared"])
 
 
 def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
     """Sets of nodes given by name or number, as a Hypergraph over the nodes of ``h``."""
-    if isinstance(candidates, Mapping) or hasattr(candidates, "columns") or hasattr(candidates, "tocoo"):
+    table = is_table(candidates) and not isinstance(candidates, str)  # a name is no list of sets
+    if table or isinstance(candidates, Mapping) or hasattr(candidates, "tocoo"):
         candidates = as_hypergraph(candidates)  # in any other form that `fit` takes, but lists
     if isinstance(candidates, Hypergraph):
         found = _renumbered(h, candidates.to("cpu"))

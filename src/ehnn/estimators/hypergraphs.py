@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ehnn._utils.validation import as_count, as_index
 from ehnn.hypergraph import Hypergraph, batch
-from ehnn.hypergraph.validate import as_count
 
+from .auto import AutoGraphs
 from .base import Estimator, Self
-from .features import Features
+from .explain.asking import MOST, limits
+from .explain.explanation import Explanations
+from .explain.hypergraphs import GraphQuestions
+from .features import Features, check_features
+from .finite import finite_outputs
 from .inputs import as_hypergraph
 from .kinds import Classifies, Regresses
-from .labels import as_list
+from .labels import as_list, hidden_minus_ones
+from .portfolio.outputs import Output
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
+from .weights import class_weights, row_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -33,38 +40,48 @@ class HypergraphEstimator(Estimator):
             hyperedges; for others the model's own way, nodes to nodes, and a pooled readout.
     """
 
-    model: Any = "ehnn-mlp"
     dropout: float = 0.0
     epochs: int = 200
     patience: int | None = 50
     batch_size: int = 32
     path: Sequence[str] | None = None
+    _auto: ClassVar[Any] = AutoGraphs
 
     def _learn(self, values: list[Any]) -> Targets:
         raise NotImplementedError
 
-    def fit(self: Self, hypergraphs: Any, y: Any) -> Self:
+    def fit(self: Self, hypergraphs: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on hypergraphs with a label each.
 
         Args:
             hypergraphs: a list of hypergraphs, each in any form that `as_hypergraph` takes, or a batch.
             y: a label per hypergraph, missing where unknown.
+            sample_weight: a weight for each hypergraph.
         """
         assert isinstance(self, HypergraphEstimator)
         plan = self._plan()
         batch_size = as_count(self.batch_size, "batch_size", 1)
         if self.path is not None and (not self.path or self.path[-1] != "graph"):
             raise ValueError(f"path must end in 'graph', got {self.path!r}")
-        members, values = as_members(hypergraphs), as_list(y)
+        given = [hypergraphs] if isinstance(hypergraphs, Hypergraph) else hypergraphs
+        for h in given if isinstance(given, list) else ():
+            if isinstance(h, Hypergraph) and (h.edge_weight is not None or h.incidence_weight is not None):
+                warn_unread(h, type(self).__name__)
+                break
+        members, values = as_members(hypergraphs), as_list(hidden_minus_ones(y))
         if len(values) != len(members):
             raise ValueError(f"y must have one row per hypergraph ({len(members)}), got {len(values)}")
         self.targets_ = self._learn(values)
         target = self.targets_.encode(values)
+        weight = self._weights(target, sample_weight)
+        if self.model == "auto":
+            return self._fit_auto(members, target, weight)
         self.features_ = Features.learn(batch(members), self.features)
         self.n_features_in_ = self.features_.channels
         parts = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
         generator = torch.Generator().manual_seed(int(self.random_state) % 2**63)
         batches: list[list[tuple[Hypergraph, Tensor]]] = []
+        weights: list[list[Tensor]] = []
         for rows in parts:
             chosen = rows.nonzero().squeeze(1)
             chosen = chosen[torch.randperm(chosen.shape[0], generator=generator)]
@@ -73,10 +90,31 @@ class HypergraphEstimator(Estimator):
                 plan.prepare(self.features_.apply(batch(members[i] for i in c.tolist()))) for c in chunks
             ]
             device = self._device()
+            weights.append([] if weight is None else [torch.from_numpy(weight)[c].to(device) for c in chunks])
             batches.append([(h.to(device), target[c].to(device)) for h, c in zip(ready, chunks, strict=True)])
-        task = Supervised(batches[0], batches[1], self.targets_, int(self.random_state))
+        task = Supervised(batches[0], batches[1], self.targets_, int(self.random_state), weights[0] or None)
         self._train(self._make, task, bool(batches[1]))
         return self
+
+    def _weights(self, target: Tensor, sample_weight: Any) -> np.ndarray | None:
+        rows = row_weights(sample_weight, len(target))
+        weight = class_weights(getattr(self, "class_weight", None), self.targets_, target)
+        return rows if weight is None else weight if rows is None else weight * rows
+
+    def _fit_auto(self: Self, members: list[Hypergraph], target: Tensor, weight: np.ndarray | None) -> Self:
+        assert isinstance(self, HypergraphEstimator)
+        settings = self._auto_settings()
+        settings["plan"]["batch_size"] = self.batch_size
+        check_features(members[0], self.features)
+        self.history_, self.best_epoch_ = [], 0
+        self.n_features_in_ = 0 if members[0].x is None else members[0].x.shape[1]
+        read = self._read(members)
+        self.model_ = AutoGraphs.fit(read, Output.of(self.targets_), target.numpy(), weight, settings)
+        return self
+
+    def _read(self, members: list[Hypergraph]) -> list[Hypergraph]:
+        """The hypergraphs without features that are not to be read."""
+        return [h.replace(x=None) for h in members] if self.features == "structural" else members
 
     def _make(self) -> nn.Module:
         features = self.features_
@@ -88,6 +126,8 @@ class HypergraphEstimator(Estimator):
         """``[hypergraphs, outputs]``."""
         self._check_fitted()
         members, plan = as_members(hypergraphs), self._plan()
+        if isinstance(self.model_, AutoGraphs):
+            return finite_outputs(self.model_.logits(self._read(members)))
         chunks = [members[i : i + self.batch_size] for i in range(0, len(members), self.batch_size)]
         found = [self._outputs(plan.prepare(self.features_.apply(batch(c)))) for c in chunks]
         return torch.cat(found) if found else torch.zeros(0, self.targets_.num_outputs)
@@ -95,34 +135,52 @@ class HypergraphEstimator(Estimator):
     def predict(self, hypergraphs: Any) -> np.ndarray:
         """``[hypergraphs]`` classes or numbers; ``[hypergraphs, c]`` where there are several for each."""
         logits = self._logits(hypergraphs)
-        return self.targets_.predict(logits)
+        return self.targets_.predict(self._decided(logits))
 
     def score(self, hypergraphs: Any, y: Any) -> float:
         """Accuracy (the share with all labels right), or R² of numbers, over the labelled hypergraphs."""
         logits = self._logits(hypergraphs)
-        values = as_list(y)
+        values = as_list(hidden_minus_ones(y))
         if len(values) != logits.shape[0]:
             raise ValueError(f"y must have one row per hypergraph ({logits.shape[0]}), got {len(values)}")
         target = self.targets_.encode(values)
         if not bool(self.targets_.labelled(target).any()):
             raise ValueError("there is nothing to score: not one hypergraph has a label")
-        return self.targets_.score(logits, target)
+        return self.targets_.score(self._decided(logits), target)
+
+    def explain(
+        self, hypergraphs: Any, rows: Any = None, *, target: Any = None, most: int = MOST
+    ) -> Explanations:
+        """What moved the predictions of the hypergraphs with the numbers ``rows`` (None: of all).
+
+        Occlusion, as in `NodeEstimator.explain`, of the ``most`` largest hyperedges, of nodes with the most
+        hyperedges, and of the first features; a feature takes its mean over the nodes of the hypergraph.
+        """
+        self._check_fitted()
+        members = as_members(hypergraphs)
+        questions = GraphQuestions(self, members, limits(most, 1)[0])
+        wanted = range(len(members)) if rows is None else as_index(rows, "rows", len(members)).tolist()
+        return Explanations([questions.explain(row, target) for row in wanted])
 
     def _about(self) -> dict[str, Any]:
-        return {"targets": self.targets_.about(), "features": self.features_.about()}
+        kept = {"targets": self.targets_.about()}
+        return kept | {"features": self.features_.about()} if isinstance(self.model_, nn.Module) else kept
 
     def _tensors(self) -> dict[str, Tensor]:
-        return self.features_.tensors()
+        return self.features_.tensors() if isinstance(self.model_, nn.Module) else {}
 
     def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self.targets_ = targets_from(about["targets"])
-        self.features_ = Features.restore(about["features"], tensors)
-        self.n_features_in_ = self.features_.channels
+        if "features" in about:  # a model of its own, not model="auto"
+            self.features_ = Features.restore(about["features"], tensors)
+            self.n_features_in_ = self.features_.channels
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HypergraphClassifier(Classifies, HypergraphEstimator):
     """Which class is a hypergraph of? One of several classes, or several yes/no labels.
+
+    >>> HypergraphClassifier().fit(hypergraphs, classes).predict(others)  # doctest: +SKIP
 
     See `Estimator` and `HypergraphEstimator` for the parameters.
     """
@@ -131,6 +189,8 @@ class HypergraphClassifier(Classifies, HypergraphEstimator):
 @dataclass(eq=False, repr=False, kw_only=True)
 class HypergraphRegressor(Regresses, HypergraphEstimator):
     """What number goes with a hypergraph? One or several. ``score`` is R².
+
+    >>> HypergraphRegressor().fit(hypergraphs, numbers).predict(others)  # doctest: +SKIP
 
     See `Estimator` and `HypergraphEstimator` for the parameters.
     """

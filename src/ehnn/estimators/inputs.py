@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from numbers import Integral
 from typing import Any
@@ -11,10 +12,12 @@ import torch
 from torch import Tensor
 
 from ehnn import io
+from ehnn._utils.optional import suggest
+from ehnn._utils.validation import repeated, short
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import repeated, short
+from ehnn.hypergraph.roles import refuse_roles
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
-from ehnn.io._support import suggest
+from ehnn.tables import Layout, TableData, read_sheet
 
 from .labels import is_missing, plain
 
@@ -29,19 +32,32 @@ def as_hypergraph(data: Any) -> Hypergraph:
 
     Accepts a Hypergraph; a list of hyperedges, each a collection of node numbers or of names; a mapping
     from hyperedge names to such collections; a scipy or dense incidence matrix ``[num_nodes, num_edges]``
-    or a 2 × nnz index; a pandas frame with a row per (node, hyperedge); a HIF dictionary; and the objects
-    of PyG (``HyperGraphData``), XGI, HyperNetX and NetworkX (bipartite graphs).
+    or a 2 × nnz index; a DataFrame (pandas, polars, pyarrow) with a row per (node, hyperedge); a file, or
+    what `ehnn.tables.read` read from one; a HIF dictionary; and the objects of PyG (``HyperGraphData``), XGI,
+    HyperNetX and NetworkX (bipartite graphs).
 
     The columns of a frame are found by name: node, node_id, vertex or member, and edge, hyperedge, set or
-    group, these also with _id. Of two columns one such name is enough; without any, nodes come first.
+    group, these also with _id. Of two columns one such name is enough. `ehnn.tables.read` takes other names,
+    and other layouts, labels and features. A dense matrix holds 0 and 1: other numbers, which may be features
+    by mistake, are refused; `Hypergraph.from_incidence` takes them as weights.
 
     >>> as_hypergraph([["ann", "bob"], ["bob", "cy"]]).node_names
     ('ann', 'bob', 'cy')
     >>> as_hypergraph([[0, 1], [1, 2, 3]])
     Hypergraph(4 nodes, 2 hyperedges, 5 incidences, orders 2 to 3)
     """
+    found = _converted(data)
+    refuse_roles(found.roles, "an estimator")
+    return found
+
+
+def _converted(data: Any) -> Hypergraph:
     if isinstance(data, Hypergraph):
         return data
+    if isinstance(data, TableData):
+        return data.h
+    if isinstance(data, (str, os.PathLike)):
+        return read_sheet(data, Layout()).h
     convert = _FOREIGN.get(type(data).__module__.partition(".")[0])
     if convert is not None and not isinstance(data, np.generic):
         return convert(data)
@@ -49,8 +65,7 @@ def as_hypergraph(data: Any) -> Hypergraph:
         return io.from_hif_dict(data) if "incidences" in data else io.from_named_edges(data)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return _from_lists(data)
-    hint = "; read files with ehnn.io.read_csv or ehnn.io.read_hif" if isinstance(data, str) else ""
-    raise ValueError(f"a hypergraph must be {_HOW}; got {short(data)}{hint}")
+    raise ValueError(f"a hypergraph must be {_HOW}; got {short(data)}")
 
 
 def _from_lists(edges: Iterable[Any]) -> Hypergraph:
@@ -80,14 +95,15 @@ def _from_pandas(frame: Any) -> Hypergraph:
 
 
 def _node_and_edge(columns: list[Any]) -> tuple[Any, Any]:
-    """The columns of nodes and of hyperedges: by name, else of two columns by the one name, else by place."""
+    """The columns of nodes and of hyperedges: by name, or of two columns by the name of one."""
     nodes, edges = _named(columns, NODE_COLUMNS), _named(columns, EDGE_COLUMNS)
     if nodes and edges:
         return nodes[0], edges[0]
-    if len(columns) != 2:
+    if len(columns) != 2 or not nodes + edges or len(nodes + edges) == 2:
         raise ValueError(
-            "a frame must have columns 'node' and 'hyperedge', or exactly two columns (node, hyperedge); "
-            f"got {columns}"
+            f"which columns of the frame are the nodes and the hyperedges? It has {short(columns, 300)}. "
+            "Call them 'node' and 'hyperedge', or say it: "
+            "ehnn.tables.read(frame, node_column=..., edge_column=..., task='hyperedges').h"
         )
     first, second = columns
     return (second, first) if nodes == [second] or edges == [first] else (first, second)
@@ -107,6 +123,37 @@ def _codes(values: list[Hashable]) -> tuple[np.ndarray, tuple[Hashable, ...] | N
     return np.fromiter(map(number.__getitem__, values), np.int64, len(values)), tuple(names)
 
 
+def _from_other_frame(frame: Any) -> Hypergraph:
+    """Of polars or pyarrow."""
+    if not hasattr(frame, "columns") or not hasattr(frame, "to_pandas"):
+        raise ValueError(f"a DataFrame of (node, hyperedge) rows is expected, got {type(frame).__name__}")
+    if type(frame).__module__.startswith("pyarrow"):
+        return _from_pandas(frame.to_pandas())
+    import pandas as pd
+
+    return _from_pandas(pd.DataFrame({column: frame[column].to_list() for column in frame.columns}))
+
+
+def _from_array(array: Any) -> Hypergraph:
+    """A 2 × nnz index of integers, or a dense matrix of 0 and 1."""
+    dense = not getattr(array, "is_sparse", False) and str(getattr(array, "layout", "strided")).endswith(
+        "strided"
+    )
+    if dense and array.ndim == 2 and not (array.shape[0] == 2 and _is_whole(array)):
+        wrong = array[(array != 0) & (array != 1)]
+        if len(wrong):
+            raise ValueError(
+                f"an incidence matrix must hold 0 and 1, got {float(wrong[0]):g} in one of "
+                f"{tuple(array.shape)}; features are given as x of a Hypergraph, and weights with "
+                "Hypergraph.from_incidence"
+            )
+    return Hypergraph.from_incidence(array)
+
+
+def _is_whole(array: Any) -> bool:
+    return "int" in str(array.dtype)
+
+
 def _from_pyg(data: Any) -> Hypergraph:
     if "num_vertices" in data:
         return io.from_pyg_bipartite(data)
@@ -121,30 +168,35 @@ def _from_pyg(data: Any) -> Hypergraph:
 _FOREIGN: dict[str, Callable[[Any], Hypergraph]] = {
     "scipy": io.from_scipy,
     "pandas": _from_pandas,
+    "polars": _from_other_frame,
+    "pyarrow": _from_other_frame,
     "torch_geometric": _from_pyg,
     "xgi": io.from_xgi,
     "hypernetx": io.from_hypernetx,
     "networkx": io.from_networkx,
-    "numpy": Hypergraph.from_incidence,
-    "torch": Hypergraph.from_incidence,
+    "numpy": _from_array,
+    "torch": _from_array,
 }
 
 
 # ---------------------------------------------------------------------- nodes by name
 
 
-def node_numbers(h: Hypergraph, nodes: Iterable[Any], what: str = "node") -> Tensor:
-    """``[len(nodes)]`` int64 numbers of nodes given by name, or by number where ``h`` has no names."""
+def node_numbers(h: Hypergraph, nodes: Iterable[Any], what: str = "node", row: str = "node") -> Tensor:
+    """``[len(nodes)]`` int64 numbers of nodes given by name, or by number where ``h`` has no names.
+
+    ``row`` says in errors what the nodes are: hyperedges, where ``h`` is a dual.
+    """
     wanted = [plain(v) for v in nodes]
     if h.node_names is None:
         for v in wanted:
             if not isinstance(v, int) or isinstance(v, bool) or not 0 <= v < h.num_nodes:
-                raise ValueError(f"{what} {short(v)} is not a node: expected 0 to {h.num_nodes - 1}")
+                raise ValueError(f"{what} {short(v)} is not a {row}: expected 0 to {h.num_nodes - 1}")
         return torch.tensor(wanted, dtype=torch.int64)
     number = {name: i for i, name in enumerate(h.node_names)}
     if len(number) != h.num_nodes:
         name = short(repeated(h.node_names))
-        raise ValueError(f"node names must be distinct to look nodes up by name, got {name} twice")
+        raise ValueError(f"{row} names must be distinct to look {row}s up by name, got {name} twice")
     try:
         return torch.tensor([number[v] for v in wanted], dtype=torch.int64)
     except (KeyError, TypeError):
@@ -152,7 +204,8 @@ def node_numbers(h: Hypergraph, nodes: Iterable[Any], what: str = "node") -> Ten
     absent = sum(not _known(v, number) for v in wanted)
     more = f" (nor are {absent - 1} others)" if absent > 1 else ""
     guess = suggest(unknown, list(number)[:10_000])
-    raise ValueError(f"{what} {short(unknown)} is not a node{guess}{more}; a node is what is in a hyperedge")
+    what_is = "; a node is what is in a hyperedge" if row == "node" else ""
+    raise ValueError(f"{what} {short(unknown)} is not a {row}{guess}{more}{what_is}")
 
 
 def _known(value: Any, known: Mapping[Hashable, int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,13 +12,19 @@ from .labels import is_matrix
 from .targets import Classes, MultiLabel, Numbers, Targets
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Classifies:
-    """One of several classes for each row, or several yes/no labels."""
+    """One of several classes for each row, or several yes/no labels.
+
+    Args:
+        class_weight: a mapping from classes to weights, ``"balanced"`` (each class weighs the same), or None.
+    """
 
     _estimator_type = "classifier"
-    targets_: Targets
+    class_weight: Any = None
 
     if TYPE_CHECKING:  # of the estimator that this is mixed into
+        targets_: Targets = field(init=False)
 
         def _check_fitted(self) -> None: ...
         def _logits(self, data: Any) -> Tensor: ...

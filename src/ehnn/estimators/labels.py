@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.validate import short
+from ehnn._utils.validation import short
 
 
 def is_missing(value: Any) -> bool:
@@ -33,6 +33,8 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
         y = y.tolist()
     elif hasattr(y, "to_numpy"):  # a pandas frame
         y = y.to_numpy().tolist()
+    elif hasattr(y, "__array__"):
+        y = np.asarray(y).tolist()
     if isinstance(y, (str, bytes)) or not isinstance(y, Sequence):
         raise ValueError(f"{name} must be one label per row or a mapping from names, got {short(y)}")
     if len(y) and all(isinstance(v, list) and len(v) == 1 for v in y):
@@ -53,9 +55,35 @@ def is_matrix(values: Sequence[Any]) -> bool:
     return any(isinstance(v, (list, tuple, np.ndarray)) for v in values)
 
 
-def no_class(value: Any) -> bool:
-    """Missing, or -1."""
-    return is_missing(value) or (isinstance(value, (int, float)) and value == -1)
+def is_minus_one(value: Any) -> bool:
+    """-1 as a number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == -1
+
+
+def minus_one_is_a_class(values: Sequence[Any]) -> bool:
+    """Whether -1 among the labels is a class, not a missing label.
+
+    It is where something else says missing (None, NaN), or where another label is negative. Beside 0 and 1
+    alone it could be either, which is a ValueError; beside other classes from 0 it is a missing label.
+    """
+    if not any(map(is_minus_one, values)):
+        return False
+    others = {v for v in values if not is_minus_one(v) and not is_missing(v)}
+    if any(map(is_missing, values)) or any(isinstance(v, (int, float)) and v < 0 for v in others):
+        return True
+    if others and others <= {0, 1}:
+        raise ValueError(
+            f"labels are -1 and {sorted(others)}: is -1 a class, or no label? For no label use None or NaN "
+            "(numpy.where(y == -1, numpy.nan, y)) or a tensor; to keep it as a class, give classes as text"
+        )
+    return False
+
+
+def hidden_minus_ones(y: Any) -> Any:
+    """An integer tensor as a list with None for -1, which means no label there; anything else as it is."""
+    if isinstance(y, Tensor) and not y.is_floating_point() and y.ndim == 1:
+        return [None if v == -1 else v for v in y.tolist()]
+    return y
 
 
 def plain_class(value: Any) -> Any:
@@ -65,11 +93,9 @@ def plain_class(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, float):
-        raise ValueError(f"label {value} is not a class; to predict numbers, use a regressor")
+        raise ValueError(f"label {value} is not a class; to predict continuous numbers, use a regressor")
     if not isinstance(value, int):
         raise ValueError(f"a label must be text or an integer, got {short(value)}")
-    if value < 0:
-        raise ValueError(f"label {value} is negative; classes count from 0, and -1 means no label")
     return value
 
 

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torch import Tensor, nn
 
+from ehnn._utils.optional import suggest
 from ehnn.hypergraph import Hypergraph
-from ehnn.io._support import suggest
-from ehnn.nn import EHNNMLP, EHNNTransformer, Layer, Readout, Stack, pairs_path
+from ehnn.nn import EHNNMLP, Block, EHNNTransformer, Layer, Readout, Stack, pairs_path
 from ehnn.nn.dropout import Dropout
 from ehnn.nn.named import NAMED, Named
 
@@ -22,6 +21,8 @@ Factory = Callable[[int, int], nn.Module]
 OPTIONS: dict[str, dict[str, Any]] = {
     "ehnn-transformer": {"heads": 4, "dropout": 0.2},
     "ehnn-mlp": {"dropout": 0.2},
+    "ehnn-transformer+": {"heads": 4, "dropout": 0.2},
+    "ehnn-mlp+": {"dropout": 0.2},
     "all-deep-sets": {"aggregation": "sum"},
     "cegat": {"heads": 4},
     "han": {"heads": 4},
@@ -66,8 +67,7 @@ class Plan:
 
     def layer(self) -> Callable[[int, int], Layer]:
         """Makes a layer of a stacked model."""
-        known = find(self.model)
-        return partial(known.kind, **self.all_options())  # type: ignore[return-value]
+        return find(self.model).layer(**self.all_options())
 
     def prepare(self, h: Hypergraph) -> Hypergraph:
         """``h`` as the model wants it."""
@@ -88,7 +88,7 @@ class Plan:
         try:
             if not known.stacked:
                 options = self.all_options()
-                return known.kind(d_in, d_out, width=self.width, dropout=self.dropout, **options)
+                return known.make(d_in, d_out, width=self.width, dropout=self.dropout, options=options)
             path = pairs_path(known.pairs)
             stack = self.stack(d_in, d_out, ("all", "nodes", *path[1:]) if edge_features else path)
             return WithSkip(stack, d_in, d_out, self.width, self.dropout) if skip else stack
@@ -99,10 +99,9 @@ class Plan:
         """Layers along ``path``."""
         known = find(self.model)
         try:
-            return Stack(
-                d_in, d_out, self.layer(), width=self.width, path=path, dropout=self.dropout,
-                activation=known.activation, residual=self.residual,
-            )  # fmt: skip
+            block = Block(self.layer(), **{"dropout": self.dropout} | dict(known.block))
+            block = replace(block, residual=True) if self.residual else block
+            return Stack(d_in, d_out, block, width=self.width, path=path)
         except TypeError as error:
             raise ValueError(f"options of model {self.model!r}: {error}") from error
 

@@ -4,22 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.tables import TableData
 
+from .auto import AutoNodes
 from .base import Estimator, Self
-from .features import Features
+from .explain.asking import INCIDENCES, MOST, answer, limits
+from .explain.explanation import Explanations
+from .explain.rows import NodeQuestions
+from .features import Features, check_features
+from .finite import finite_outputs
+from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, node_numbers
 from .kinds import Classifies, Regresses
-from .labels import as_list, has_names
+from .labels import as_list, has_names, hidden_minus_ones
+from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
+from .weights import class_weights, row_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -36,44 +45,67 @@ class NodeEstimator(Estimator):
             without its labels and the names of its hyperedges.
     """
 
-    # Chosen on validation nodes: experiments/defaults.py --choose
     dropout: float = 0.2
     lr: float = 3e-3
     epochs: int = 300
     patience: int | None = 60
     residual: bool | None = None
     hypergraph: Any = None
+    _row: ClassVar[str] = "node"
 
     def _learn(self, values: list[Any]) -> Targets:
         raise NotImplementedError
 
     # ------------------------------------------------------------------ fit
 
-    def fit(self: Self, h: Any, y: Any = None) -> Self:
+    def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on the labelled nodes.
 
         Args:
-            h: a hypergraph, in any form that `as_hypergraph` takes.
+            h: a hypergraph, in any form that `as_hypergraph` takes. What `ehnn.tables.read` gives has the
+                labels too; `predict` then takes files and DataFrames, which are read in the same way and
+                joined to those of fit by the names of nodes and sets.
             y: a label per node, missing where unknown; or a mapping (or a pandas Series with an index of
                 its own, that is, any but the default 0 … n−1) from some nodes to their labels. None: the
                 labels of ``h``. A label per node is in the order of the nodes: by number where they are
                 numbers from 0, else as in ``as_hypergraph(h).node_names``, where nodes of lists, mappings
                 and frames stand in the order in which they first appear. `predict` keeps the same order.
+            sample_weight: a weight for each row of ``y``, of its share in the loss and in the figures.
         """
         assert isinstance(self, NodeEstimator)
         plan = self._plan()
+        self.reader_ = reader_of(h, type(self).__name__)
         graph, nodes, values = self._labels(h, y)
         self.targets_ = self._learn(values)
         target = self._spread(graph, nodes, self.targets_.encode(values))
+        weight = self._weights(graph, nodes, target, sample_weight)
+        if self.model == "auto":
+            return self._fit_auto(graph, target, weight)
+        warn_unread(graph, self.model)
         self.features_ = Features.learn(graph, self.features)
         self.n_features_in_ = self.features_.channels
         train, valid = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
         ready = plan.prepare(self.features_.apply(graph.replace(y=None))).to(self._device())
         parts = [self.targets_.hide(target, rows).to(ready.device) for rows in (train, valid)]
         checked = [(ready, parts[1])] if bool(valid.any()) else []
-        task = Supervised([(ready, parts[0])], checked, self.targets_, int(self.random_state))
+        weights = None if weight is None else [torch.from_numpy(weight).to(ready.device)]
+        task = Supervised([(ready, parts[0])], checked, self.targets_, int(self.random_state), weights)
         self._train_choices(task, bool(checked))
         return self
+
+    def _fit_auto(self: Self, graph: Hypergraph, target: Tensor, weight: np.ndarray | None) -> Self:
+        assert isinstance(self, NodeEstimator)
+        settings = self._auto_settings()
+        check_features(graph, self.features)
+        graph = self._read(graph)
+        self.history_, self.best_epoch_ = [], 0
+        self.n_features_in_ = 0 if graph.x is None else graph.x.shape[1]
+        self.model_ = AutoNodes.fit(graph, Output.of(self.targets_), target.numpy(), weight, settings)
+        return self
+
+    def _read(self, graph: Hypergraph) -> Hypergraph:
+        """``graph`` without features that are not to be read."""
+        return graph.replace(x=None) if self.features == "structural" else graph
 
     def _train_choices(self, task: Supervised, validated: bool) -> None:
         """Train without and with residual connections, and keep the better; of equals, the first."""
@@ -95,29 +127,48 @@ class NodeEstimator(Estimator):
     def _labels(self, h: Any, y: Any) -> tuple[Hypergraph, Tensor | None, list[Any]]:
         """The hypergraph, the nodes that ``values`` are for (None: all, in order), and the values."""
         if self.hypergraph is not None:
-            graph = as_hypergraph(self.hypergraph).to("cpu")
-            nodes = node_numbers(graph, as_list(h, "nodes"))
-            values = as_list(y)
+            graph = self._rows_of(self.hypergraph).to("cpu")
+            nodes = node_numbers(graph, as_list(h, f"{self._row}s"), self._row, self._row)
+            values = as_list(hidden_minus_ones(y))
             if len(values) != len(nodes):
-                raise ValueError(f"y must have one row per node given ({len(nodes)}), got {len(values)}")
+                raise ValueError(
+                    f"y must have one row per {self._row} given ({len(nodes)}), got {len(values)}"
+                )
             return graph, nodes, values
-        graph = as_hypergraph(h).to("cpu")
+        graph = self._rows_of(h).to("cpu")
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
-        y = graph.y if y is None else y
         if y is None:
-            raise ValueError("y is None and the hypergraph has no labels of its own")
+            y = h.y if isinstance(h, TableData) else graph.y
+        y = hidden_minus_ones(y)
+        if y is None:
+            name = type(self).__name__
+            raise ValueError(
+                f"{name} requires y to be passed, but the target y is None "
+                "and the hypergraph has no labels of its own"
+            )
         if has_names(y):
-            return graph, node_numbers(graph, y.index.tolist(), "y:"), as_list(y)
+            return graph, node_numbers(graph, y.index.tolist(), "y:", self._row), as_list(y)
         if isinstance(y, Mapping):
-            return graph, node_numbers(graph, y, "y:"), as_list(list(y.values()))
+            return graph, node_numbers(graph, y, "y:", self._row), as_list(list(y.values()))
         values = as_list(y)
         if len(values) != graph.num_nodes:
-            raise ValueError(f"y must have one row per node ({graph.num_nodes}), got {len(values)}")
+            raise ValueError(f"y must have one row per {self._row} ({graph.num_nodes}), got {len(values)}")
         return graph, None, values
 
-    @staticmethod
-    def _spread(h: Hypergraph, nodes: Tensor | None, encoded: Tensor) -> Tensor:
+    def _weights(
+        self, h: Hypergraph, nodes: Tensor | None, target: Tensor, sample_weight: Any
+    ) -> np.ndarray | None:
+        """``[num_nodes]`` float32 from weights of rows and of classes; None where neither is given."""
+        rows = row_weights(sample_weight, h.num_nodes if nodes is None else len(nodes))
+        weight = class_weights(getattr(self, "class_weight", None), self.targets_, target)
+        if rows is None:
+            return weight
+        found = np.ones(h.num_nodes, np.float32) if weight is None else weight
+        found[slice(None) if nodes is None else nodes.numpy()] *= rows
+        return found
+
+    def _spread(self, h: Hypergraph, nodes: Tensor | None, encoded: Tensor) -> Tensor:
         """A row per node of ``h`` from rows of ``nodes``."""
         if nodes is None:
             return encoded
@@ -128,7 +179,7 @@ class NodeEstimator(Estimator):
         if not bool(same.all()):
             v = int(nodes[(~same).reshape(len(nodes), -1).any(1)][0])
             name = v if h.node_names is None else h.node_names[v]
-            raise ValueError(f"node {name!r} has two different labels")
+            raise ValueError(f"{self._row} {name!r} has two different labels")
         return target
 
     def _make(self) -> nn.Module:
@@ -142,16 +193,28 @@ class NodeEstimator(Estimator):
     def _logits(self, h: Any) -> Tensor:
         """``[num_nodes, outputs]``, or a row for each node asked for."""
         self._check_fitted()
+        asked = asked_of(self.reader_, h)
+        if asked is not None:
+            return logits_of(asked, lambda graph: self._of_all(self._rows_of(graph)))
         if self.hypergraph is None:
-            return self._outputs(self._plan().prepare(self.features_.apply(as_hypergraph(h))))
-        graph = as_hypergraph(self.hypergraph)
-        rows = node_numbers(graph, as_list(h, "nodes"))
-        return self._outputs(self._plan().prepare(self.features_.apply(graph)))[rows]
+            return self._of_all(self._rows_of(h))
+        graph = self._rows_of(self.hypergraph)
+        rows = node_numbers(graph, as_list(h, f"{self._row}s"), self._row, self._row)
+        return self._of_all(graph)[rows]
+
+    def _of_all(self, graph: Hypergraph) -> Tensor:
+        if isinstance(self.model_, AutoNodes):
+            return finite_outputs(self.model_.logits(self._read(graph.to("cpu"))))
+        return self._outputs(self._plan().prepare(self.features_.apply(graph)))
+
+    def _rows_of(self, h: Any) -> Hypergraph:
+        """The hypergraph whose nodes are the rows."""
+        return as_hypergraph(h)
 
     def predict(self, h: Any) -> np.ndarray:
         """``[num_nodes]`` classes or numbers; ``[num_nodes, c]`` for several labels or numbers per node."""
         logits = self._logits(h)
-        return self.targets_.predict(logits)
+        return self.targets_.predict(self._decided(logits))
 
     def score(self, h: Any, y: Any = None) -> float:
         """Accuracy (the share of nodes with all labels right), or R² of numbers, over the labelled nodes."""
@@ -159,29 +222,76 @@ class NodeEstimator(Estimator):
         _, nodes, values = self._labels(h, y)
         target = self.targets_.encode(values)
         if not bool(self.targets_.labelled(target).any()):
-            raise ValueError("there is nothing to score: not one node has a label")
-        logits = self._logits(h)
+            raise ValueError(f"there is nothing to score: not one {self._row} has a label")
+        logits = self._decided(self._logits(h))
         return self.targets_.score(
             logits if nodes is None or self.hypergraph is not None else logits[nodes], target
+        )
+
+    def explain(
+        self,
+        h: Any,
+        rows: Any = None,
+        *,
+        target: Any = None,
+        most: int = MOST,
+        neighbourhood: int = INCIDENCES,
+    ) -> Explanations:
+        """What moved the predictions of ``rows``: hyperedges, co-members and features.
+
+        The method is occlusion: one thing at a time is left out and the prediction is made again. It serves
+        every model, reads no gradients of what has none (votes, trees), and says what a user can check: the
+        prediction without the thing. For a linear model of two classes it is exact: coefficient times
+        (value − mean). Left out are the row's membership in one hyperedge; one co-member, from all
+        hyperedges shared with the row; one feature, which takes its mean; and the row's own label, where it
+        is known. Things that act only together, such as two hyperedges that say the same, each show little.
+
+        In a large hypergraph this is done on the neighbourhood of the row: its nearest hyperedges, whole, up
+        to ``neighbourhood`` incidences. Spectral coordinates are those of `fit`.
+
+        Args:
+            h: as in `predict`: a hypergraph, or a table if `fit` was given one.
+            rows: nodes by name, or by number where there are no names. Where ``hypergraph`` is given, these
+                are the first argument.
+            target: the class (the column of a label or number) to explain; None: the predicted class.
+            most: hyperedges, co-members and features that are tried, of each at most so many: the smallest
+                hyperedges, co-members with known labels and most shared hyperedges, features furthest from
+                their mean in standard deviations.
+            neighbourhood: incidences; see above.
+        """
+        self._check_fitted()
+        sizes = limits(most, neighbourhood)
+        if self.hypergraph is not None:
+            h, rows = self.hypergraph, h if rows is None else rows
+        asked = asked_of(self.reader_, h)
+        return answer(
+            rows,
+            lambda graph: NodeQuestions(self, graph if asked is None else self._rows_of(graph), *sizes),
+            asked,
+            None if asked is not None else self._rows_of(h),
+            lambda graph, wanted: node_numbers(graph, wanted, self._row, self._row).tolist(),
+            target,
         )
 
     # ------------------------------------------------------------------ saving
 
     def _about(self) -> dict[str, Any]:
-        kept = {"targets": self.targets_.about(), "features": self.features_.about()}
+        kept: dict[str, Any] = {"targets": self.targets_.about()}
+        if isinstance(self.model_, nn.Module):
+            kept |= {"features": self.features_.about(), "residual": self.residual_}
         stored = None if self.hypergraph is None else hypergraph_about(as_hypergraph(self.hypergraph))
-        return kept | {"residual": self.residual_, "hypergraph": stored}
+        return kept | {"hypergraph": stored}
 
     def _tensors(self) -> dict[str, Tensor]:
-        if self.hypergraph is None:
-            return self.features_.tensors()
-        return self.features_.tensors() | hypergraph_tensors(as_hypergraph(self.hypergraph))
+        kept = self.features_.tensors() if isinstance(self.model_, nn.Module) else {}
+        return kept if self.hypergraph is None else kept | hypergraph_tensors(as_hypergraph(self.hypergraph))
 
     def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-        self.residual_ = bool(about.get("residual", False))  # not in older files
         self.targets_ = targets_from(about["targets"])
-        self.features_ = Features.restore(about["features"], tensors)
-        self.n_features_in_ = self.features_.channels
+        if "features" in about:  # a model of its own, not model="auto"
+            self.residual_ = bool(about.get("residual", False))
+            self.features_ = Features.restore(about["features"], tensors)
+            self.n_features_in_ = self.features_.channels
         if about.get("hypergraph") is not None:  # not in older files
             self.hypergraph = hypergraph_from(about["hypergraph"], tensors)
 
@@ -190,8 +300,9 @@ class NodeEstimator(Estimator):
 class NodeClassifier(Classifies, NodeEstimator):
     """Which class is a node of? One of several classes, or several yes/no labels.
 
-    ``y`` of `fit`: classes (text or integers; None, NaN or -1: no label), or a matrix of 0 and 1 (-1, NaN:
-    missing). ``classes_`` has the classes in order, and the columns of ``predict_proba`` are theirs.
+    ``y`` of `fit`: classes (text or integers; None or NaN: no label), or a matrix of 0 and 1 (NaN or -1:
+    missing). -1 also means no label, except where None or NaN do or another label is negative; with 0 and 1
+    alone it is an error. ``classes_`` has the classes in the order of the columns of ``predict_proba``.
 
     >>> edges = [["ann", "bob", "cy"], ["cy", "dan"], ["eve", "flo", "gus"], ["gus", "hal"]] * 2
     >>> model = NodeClassifier(model="ehnn-mlp", width=16, epochs=30, validation_fraction=0)
@@ -209,4 +320,7 @@ class NodeRegressor(Regresses, NodeEstimator):
 
     Numbers are standardised for training and given back on their own scale. ``score`` is R².
     See `Estimator` and `NodeEstimator` for the parameters.
+
+    >>> model = NodeRegressor().fit(h, prices)  # a number or None for each node  # doctest: +SKIP
+    >>> model.predict(h)  # doctest: +SKIP
     """

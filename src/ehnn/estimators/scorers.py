@@ -1,4 +1,4 @@
-"""Models that score candidates: a number for each set of nodes, whether it is a hyperedge."""
+"""Models that score candidates: one number per set of nodes, high for likely hyperedges."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
-from ehnn.nn import EHNNMLP, EHNNTransformer, Layer, Stack, baselines
+from ehnn.nn import EHNNMLP, Block, EHNNTransformer, Layer, Stack, baselines
 from ehnn.nn.dropout import Dropout
 from ehnn.ops import segment_sum
-from ehnn.tasks.hyperedges import Scored
+from ehnn.tasks.hyperedges.scoring import Scored
 
 from .models import Given, Plan, find
 
@@ -125,9 +125,8 @@ def _overlap_scorer(plan: Plan, d_in: int, edge_features: bool) -> OverlapScorer
     layer = partial(kind, **LAYER | dict(plan.options or {}))
     path = ("all", "nodes", "all") if edge_features else ENCODER
     try:
-        encoder = Stack(
-            d_in, width, layer, width=width, path=path, dropout=dropout, activation=True, residual=True
-        )
+        block = Block(layer, dropout=dropout, activation=True, residual=True)
+        encoder = Stack(d_in, width, block, width=width, path=path)
         count = EHNNMLP(width, width, aggregation="sum", scale=1 / 32, **LAYER)
         return OverlapScorer(encoder, layer, count, width, dropout)
     except TypeError as error:

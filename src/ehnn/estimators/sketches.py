@@ -1,4 +1,4 @@
-"""Who a node meets, in a few numbers: random vectors smoothed along the hyperedges."""
+"""Features of who a node meets: random vectors, smoothed along the hyperedges."""
 
 from __future__ import annotations
 

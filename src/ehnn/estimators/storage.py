@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Hashable, Mapping
@@ -12,97 +11,72 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from ehnn._utils.schema import positive
+from ehnn._utils.sealed import read_document, write_document
+from ehnn._utils.validation import as_count, as_index, short
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.pairs import pairs_from_sorted
-from ehnn.hypergraph.validate import short
-from ehnn.io.atomic import atomic_write
+from ehnn.hypergraph.pairs import checked_pairs
 
 from .labels import plain
 
 NAME = "model.json"
-FORMAT, VERSION = "ehnn-estimator", 1
+FORMAT, VERSION = "ehnn-estimator", 2
+MOST = 100_000
+"""No size among the parameters of a network is beyond this."""
+
+
+def _size(value: Any) -> bool:
+    """text, true, false, null, a number of at most 100,000 or a list of them"""
+    if isinstance(value, list):
+        return not any(isinstance(v, list) for v in value) and all(map(_size, value))
+    number = isinstance(value, int | float) and abs(value) <= MOST
+    return value is None or isinstance(value, str | bool) or number
+
+
+_NAMES = (None, [(str, int)])
+ABOUT = {
+    "class": str, "params": {
+        "width?": _size, "options?": (None, {...: _size}), "batch_size?": positive, ...: object,
+    },
+    "fitted": {
+        "hypergraph?": (None, {"node_names?": _NAMES, ...: object}), "node_names?": _NAMES, ...: object,
+    },
+    "history": (None, [dict]), "best_epoch": (None, int), ...: object,
+}  # fmt: skip
+"""What ``model.json`` holds, beside its format and version."""
 _ROWS = ("x", "edge_x", "edge_weight", "incidence_weight")
 _BATCH = ("node_batch", "edge_batch")
 
 
 def write(path: str | os.PathLike[str], about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
-    """Save to the folder ``path``, replacing what an earlier save left there.
-
-    The tensors go to a file named by their sum, then ``model.json``, which names that file, takes the place
-    of the old one in one step: a reader sees the old estimator or the new one, whole.
-    """
-    from safetensors.torch import save
-
+    """Save to the folder ``path``, replacing what an earlier save left there (see `write_document`)."""
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; an estimator is saved to a folder")
-    old = _weights_of(folder)
-    data = save({k: v.detach().cpu().contiguous() for k, v in tensors.items()})
-    digest = hashlib.sha256(data).hexdigest()
-    name = f"weights-{digest[:16]}.safetensors"
-    whole = {"format": FORMAT, "version": VERSION, **about, "weights": {"file": name, "sha256": digest}}
+    whole = {"format": FORMAT, "version": VERSION, **about}
     try:
-        text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False, default=_number)
+        json.dumps(whole, allow_nan=False, default=_number)
     except (TypeError, ValueError) as error:
         raise ValueError(f"this estimator cannot be saved as JSON: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
-    with atomic_write(folder / name, "wb") as file:
-        file.write(data)
-    with atomic_write(folder / NAME) as file:
-        file.write(text + "\n")
-    if old is not None and old != name:
-        (folder / old).unlink(missing_ok=True)
+    write_document(folder / NAME, whole, tensors, "weights", default=_number)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """What `write` wrote; a file that is missing, damaged or of another kind is a ValueError."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load
-
     folder = Path(path)
     if not (folder / NAME).is_file():
         raise ValueError(f"{folder} holds no saved estimator: there is no {NAME}")
-    about = _json(folder / NAME)
-    name, digest = _weights(about, folder)
-    try:
-        data = (folder / name).read_bytes()
-    except OSError as error:
-        raise ValueError(f"{folder / name} cannot be read: {error.strerror}") from error
-    if hashlib.sha256(data).hexdigest() != digest:
-        raise ValueError(f"{folder / name} is damaged: its contents are not what {NAME} says")
-    try:
-        return about, load(data)
-    except (SafetensorError, ValueError, KeyError) as error:
-        raise ValueError(f"{folder / name} is damaged: {error}") from error
 
+    def check(about: dict[str, Any]) -> bool:
+        if about.get("format") != FORMAT:
+            raise ValueError(f"{folder / NAME} is not a saved estimator: its format is not {FORMAT!r}")
+        version = about.get("version")
+        if version not in (1, VERSION):
+            raise ValueError(f"{folder / NAME} has version {short(version)}; this library reads {VERSION}")
+        return version == VERSION
 
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged: {error}") from error
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise ValueError(f"{path} is not a saved estimator: its format is not {FORMAT!r}")
-    if about.get("version") != VERSION:
-        raise ValueError(f"{path} has version {about.get('version')!r}; this library reads {VERSION}")
-    return about
-
-
-def _weights(about: dict[str, Any], folder: Path) -> tuple[str, str]:
-    """Name and sum of the file with the tensors; the name must be a plain one in the same folder."""
-    weights = about.get("weights")
-    name = weights.get("file") if isinstance(weights, dict) else None
-    if not isinstance(weights, dict) or not isinstance(name, str) or Path(name).name != name:
-        raise ValueError(f"{folder / NAME} is damaged: it names no file of weights")
-    return name, str(weights.get("sha256"))
-
-
-def _weights_of(folder: Path) -> str | None:
-    """The file with the tensors of an earlier save, or None."""
-    try:
-        return _weights(_json(folder / NAME), folder)[0]
-    except (ValueError, OSError):
-        return None
+    return read_document(folder / NAME, check)
 
 
 def _number(value: Any) -> Any:
@@ -112,16 +86,27 @@ def _number(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
+def check_shapes(weights: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> None:
+    """A ValueError if ``weights`` do not have the names and shapes of ``wanted``."""
+    odd = sorted(weights.keys() ^ wanted.keys())
+    if odd:
+        raise ValueError(f"the weight {short(odd[0])} is {'missing' if odd[0] in wanted else 'unknown'}")
+    for name, value in wanted.items():
+        there, right = list(weights[name].shape), list(value.shape)
+        if there != right or weights[name].dtype.is_floating_point != value.dtype.is_floating_point:
+            raise ValueError(f"the weight {name} must have shape {right}, got {there}")
+
+
 # ---------------------------------------------------------------------- a hypergraph
 
 
 def hypergraph_about(h: Hypergraph) -> dict[str, Any]:
     """What goes to JSON of ``h``; labels and the names of hyperedges, which no model reads, are left out."""
-    names = None if h.node_names is None else [_plain_name(name) for name in h.node_names]
+    names = None if h.node_names is None else [plain_name(name) for name in h.node_names]
     return {"nodes": h.num_nodes, "members": h.num_members, "node_names": names}
 
 
-def _plain_name(name: Hashable) -> str | int:
+def plain_name(name: Hashable) -> str | int:
     found = plain(name)
     if isinstance(found, bool) or not isinstance(found, (str, int)):
         raise ValueError(f"node names must be text or integers to be saved, got {short(name)}")
@@ -137,8 +122,19 @@ def hypergraph_tensors(h: Hypergraph) -> dict[str, Tensor]:
 
 
 def hypergraph_from(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Hypergraph:
-    """Inverse of `hypergraph_about` and `hypergraph_tensors`."""
-    pairs = pairs_from_sorted(tensors["hypergraph.ptr"], tensors["hypergraph.index"], int(about["nodes"]))
-    rows: dict[str, Any] = {name: tensors.get(f"hypergraph.{name}") for name in _ROWS + _BATCH}
-    members = int(about.get("members", 1))  # not in older files
-    return Hypergraph(pairs, **rows, node_names=about["node_names"], num_members=members)
+    """Inverse of `hypergraph_about` and `hypergraph_tensors`, checked: a ValueError says what is wrong."""
+    rows: dict[str, Any] = {name: tensors.get(f"hypergraph.{name}") for name in _ROWS}
+    members = as_count(about.get("members", 1), "members")
+    for name in _BATCH:
+        given = tensors.get(f"hypergraph.{name}")
+        rows[name] = None if given is None else as_index(given, name, members)
+    nodes, names = as_count(about.get("nodes"), "nodes"), about.get("node_names")
+    for name, given in (("x", rows["x"]), ("node_names", names), ("node_batch", rows["node_batch"])):
+        if given is not None and len(given) != nodes:  # before memory is taken for so many nodes
+            raise ValueError(f"{name} must have one row per node ({nodes}), got {len(given)}")
+    try:
+        ptr, index = tensors["hypergraph.ptr"], tensors["hypergraph.index"]
+    except KeyError as error:
+        raise ValueError(f"the tensor {error.args[0]} is missing") from error
+    pairs = checked_pairs(ptr, index, nodes)
+    return Hypergraph(pairs, **rows, node_names=names, num_members=members)

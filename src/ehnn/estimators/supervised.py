@@ -26,11 +26,16 @@ class Supervised:
         train, valid: (batch, encoded targets); without ``valid`` the last epoch is the best.
         targets: the loss and the metric.
         seed: of the order of the batches.
+        weights: ``[rows]`` of each batch of ``train``.
     """
 
-    def __init__(self, train: Batches, valid: Batches, targets: Targets, seed: int = 0) -> None:
+    def __init__(
+        self, train: Batches, valid: Batches, targets: Targets, seed: int = 0,
+        weights: Sequence[Tensor] | None = None,
+    ) -> None:  # fmt: skip
         self.train, self.valid, self.targets, self.seed = train, valid, targets, seed
         self._target = {id(h): target for h, target in train}
+        self._weight = {id(h): w for (h, _), w in zip(train, weights or [], strict=bool(weights))}
 
     def batches(self, epoch: int) -> Iterator[Hypergraph]:
         generator = generator_of(self.seed, epoch)
@@ -40,7 +45,7 @@ class Supervised:
     def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
         target = self._target[id(h)]
         _check_rows(logits, target, self.targets.num_outputs)
-        return self.targets.loss(logits, target)
+        return self.targets.loss(logits, target, self._weight.get(id(h)))
 
     def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
         if not self.valid:

@@ -12,10 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ehnn.hypergraph.validate import short
-from ehnn.tasks.k_edge import accuracy, cross_entropy
+from ehnn._utils.validation import short
+from ehnn.tasks.scores import accuracy, cross_entropy
 
-from .labels import as_matrix, is_matrix, no_class, plain_class
+from .finite import HUGE, finite_outputs
+from .labels import as_matrix, is_matrix, is_minus_one, is_missing, minus_one_is_a_class, plain_class
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class Classes:
     @classmethod
     def learn(cls, values: Sequence[Any]) -> Classes:
         """From the labels to fit."""
-        found = {plain_class(v) for v in values if not no_class(v)}
+        kept = minus_one_is_a_class(values)
+        found = {plain_class(v) for v in values if not is_missing(v) and (kept or not is_minus_one(v))}
         if not found:
             raise ValueError(f"not one of the {len(values)} rows has a label")
         kinds = {"text" if isinstance(v, str) else "numbers" for v in found}
@@ -47,7 +49,8 @@ class Classes:
     def encode(self, values: Sequence[Any]) -> Tensor:
         """``[rows]``; a class that was not there in fit is an error."""
         number = {c: i for i, c in enumerate(self.classes)}
-        plain = [None if no_class(v) else plain_class(v) for v in values]
+        kept = -1 in number
+        plain = [None if is_missing(v) or (is_minus_one(v) and not kept) else plain_class(v) for v in values]
         unknown = next((v for v in plain if v is not None and v not in number), None)
         if unknown is not None:
             raise ValueError(f"class {short(unknown)} was not there in fit; known: {short(self.classes)}")
@@ -60,8 +63,12 @@ class Classes:
     def labelled(self, target: Tensor) -> Tensor:
         return target >= 0
 
-    def loss(self, logits: Tensor, target: Tensor) -> Tensor:
-        return cross_entropy(logits, target)
+    def loss(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+        if weight is None:
+            return cross_entropy(logits, target)
+        goal = target.expand(logits.shape[:2])
+        losses = F.cross_entropy(logits.movedim(-1, 1), goal, ignore_index=-1, reduction="none")
+        return (losses * weight).sum(1) / (weight * (goal >= 0)).sum(1).clamp(min=1e-12)
 
     def metric(self, logits: Tensor, target: Tensor) -> Tensor:
         return accuracy(logits, target)
@@ -82,6 +89,17 @@ class Classes:
 
 class _Rows:
     """Targets ``[rows, columns]``, NaN where missing."""
+
+    def losses(self, logits: Tensor, target: Tensor) -> Tensor:
+        """``[runs, rows, columns]``; anything where ``target`` is NaN."""
+        raise NotImplementedError
+
+    def loss(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+        """``[runs]``: the mean over what is known; ``weight`` is ``[rows]``."""
+        known = (~target.isnan()).expand(logits.shape).to(logits.dtype)
+        known = known if weight is None else known * weight.unsqueeze(1)
+        least = 1 if weight is None else 1e-12
+        return (self.losses(logits, target) * known).sum((1, 2)) / known.sum((1, 2)).clamp(min=least)
 
     def hide(self, target: Tensor, rows: Tensor) -> Tensor:
         return target.masked_fill(~rows.unsqueeze(1), math.nan)
@@ -115,12 +133,9 @@ class MultiLabel(_Rows):
             raise ValueError(f"a matrix of labels must hold 0, 1 and -1 or NaN (missing), got {wrong[0]:g}")
         return table.to(torch.get_default_dtype())
 
-    def loss(self, logits: Tensor, target: Tensor) -> Tensor:
-        known = (~target.isnan()).expand(logits.shape)
-        losses = F.binary_cross_entropy_with_logits(
-            logits, target.nan_to_num().expand(logits.shape), reduction="none"
-        )
-        return (losses * known).sum((1, 2)) / known.sum((1, 2)).clamp(min=1)
+    def losses(self, logits: Tensor, target: Tensor) -> Tensor:
+        goal = target.nan_to_num().expand(logits.shape)
+        return F.binary_cross_entropy_with_logits(logits, goal, reduction="none")
 
     def metric(self, logits: Tensor, target: Tensor) -> Tensor:
         return -self.loss(logits, target)
@@ -158,9 +173,12 @@ class Numbers(_Rows):
             raise ValueError(
                 f"not one of the {len(values)} rows has a number" + ("" if single else " in a column")
             )
-        scale = np.nanstd(table, 0)
+        largest = np.nanmax(np.abs(table), 0)
+        usual = (largest < HUGE) & (largest > 1 / HUGE) | (largest == 0)
+        largest = np.where(usual, 1.0, largest)  # squares of what is left neither overflow nor vanish
+        mean, scale = np.nanmean(table / largest, 0) * largest, np.nanstd(table / largest, 0) * largest
         scale[scale == 0] = 1.0
-        return cls(tuple(np.nanmean(table, 0).tolist()), tuple(scale.tolist()), single)
+        return cls(tuple(mean.tolist()), tuple(scale.tolist()), single)
 
     @property
     def num_outputs(self) -> int:
@@ -168,19 +186,17 @@ class Numbers(_Rows):
 
     def encode(self, values: Sequence[Any]) -> Tensor:
         table = as_matrix([[v] for v in values] if not is_matrix(values) else values, len(self.mean))
-        scaled = (table - torch.tensor(self.mean).double()) / torch.tensor(self.scale).double()
+        scaled = (table - _double(self.mean)) / _double(self.scale)
         return scaled.to(torch.get_default_dtype())
 
-    def loss(self, logits: Tensor, target: Tensor) -> Tensor:
-        known = (~target.isnan()).expand(logits.shape)
-        losses = (logits - target.nan_to_num()).square() * known
-        return losses.sum((1, 2)) / known.sum((1, 2)).clamp(min=1)
+    def losses(self, logits: Tensor, target: Tensor) -> Tensor:
+        return (logits - target.nan_to_num()).square()
 
     def metric(self, logits: Tensor, target: Tensor) -> Tensor:
         return -self.loss(logits, target)
 
     def predict(self, logits: Tensor) -> np.ndarray:
-        numbers = logits.double().cpu() * torch.tensor(self.scale).double() + torch.tensor(self.mean).double()
+        numbers = finite_outputs(logits.double().cpu() * _double(self.scale) + _double(self.mean))
         return numbers.squeeze(1).numpy() if self.single else numbers.numpy()
 
     def score(self, logits: Tensor, target: Tensor) -> float:
@@ -197,6 +213,10 @@ class Numbers(_Rows):
 
     def about(self) -> dict[str, Any]:
         return {"kind": "numbers", "mean": self.mean, "scale": self.scale, "single": self.single}
+
+
+def _double(values: Sequence[float]) -> Tensor:
+    return torch.tensor(values, dtype=torch.float64)
 
 
 Targets = Classes | MultiLabel | Numbers

@@ -1,0 +1,221 @@
+"""``model="auto"``: a portfolio, and what it needs to know of the data of fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Hypergraph
+
+from .features import feature_shifts, shifted_features
+from .portfolio.budget import clock_of
+from .portfolio.company import Company
+from .portfolio.graph_table import GraphTable, graph_members
+from .portfolio.node_members import node_members
+from .portfolio.node_table import NodeTable, label_passes
+from .portfolio.outputs import Output
+from .portfolio.portfolio import Portfolio
+from .portfolio.stored import portfolio_about, portfolio_arrays, portfolio_from
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a hypergraph has in common with that of fit.
+
+    Attributes:
+        nodes, edges: ``[num_nodes]``, ``[num_edges]`` numbers in fit, -1: new.
+        passes: ``[num_nodes]`` of propagation; see `NodeTable`.
+        hidden: nodes whose labels are not to be read.
+    """
+
+    nodes: Array
+    edges: Array
+    passes: Array
+    hidden: Array
+
+    def copies(self, nodes: Array, edges: Array, count: int, hidden: Array) -> Seen:
+        """Of a batch of ``count`` times the same part of the hypergraph."""
+        own, passes = np.tile(self.nodes[nodes], count), np.tile(self.passes[nodes], count)
+        return Seen(own, np.tile(self.edges[edges], count), passes, hidden)
+
+
+@dataclass
+class AutoNodes:
+    """A fitted portfolio for nodes.
+
+    Attributes:
+        widths: channels of x and edge_x in fit.
+        directions: arrays that reduce wide features.
+        shifts: of the features, before they are rounded to single precision.
+        company: labels and coordinates of the nodes of fit.
+    """
+
+    portfolio: Portfolio
+    company: Company
+    directions: dict[str, Array]
+    shifts: dict[str, Array]
+    widths: tuple[int, int]
+
+    @classmethod
+    def fit(
+        cls, h: Hypergraph, output: Output, target: Array, weight: Array | None, settings: Mapping[str, Any]
+    ) -> AutoNodes:
+        """Learn from the encoded ``target`` ``[num_nodes]``.
+
+        ``settings``: ``budget``, ``device``, ``seed``, ``quiet``, ``label``, ``plan`` (of networks).
+        """
+        clock = clock_of(settings["budget"], h.num_nodes, h.num_incidences)
+        shifts = feature_shifts(h)
+        table = NodeTable(shifted_features(h, shifts))
+        labelled = int(output.labelled(target).sum())
+        specs = node_members(table, output, labelled, dict(settings["plan"]), clock.seconds / 12)
+        portfolio = Portfolio(output, settings["device"], settings["seed"])
+        portfolio.fit(
+            table, specs, target, weight=weight, clock=clock, label=settings["label"], quiet=settings["quiet"]
+        )
+        used = {block for models in portfolio.members.values() for block in models[0].spec.blocks}
+        spectral = table.block("spectral") if "spectral" in used else None
+        directions = {k: v for k, v in table.cache.items() if k.startswith("directions.")}
+        return cls(portfolio, Company.of(h, target, spectral), directions, shifts, widths_of(h))
+
+    def seen(self, h: Hypergraph) -> Seen:
+        """Nodes and hyperedges of ``h`` that were there in fit."""
+        edges = self.company.group_places(h) if self.reads_members else np.full(h.num_edges, -1)
+        return Seen(self.company.places(h), edges, label_passes(h.num_nodes), np.zeros(0, np.int64))
+
+    def logits(self, h: Hypergraph, seen: Seen | None = None) -> Tensor:
+        """``[num_nodes, outputs]``: log-probabilities, log-odds or (standardised) numbers."""
+        check_widths(self.widths, h)
+        seen = self.seen(h) if seen is None else seen
+        output = self.portfolio.output
+        table = NodeTable(shifted_features(h, self.shifts), {**self.directions, "passes": seen.passes})
+        target = self.company.labels(seen.nodes, output)
+        if len(seen.hidden):
+            target = output.hide(target, ~np.isin(np.arange(h.num_nodes), seen.hidden))
+        learned, known = self.company.join(seen.nodes, target, output, table.incidence)
+        table.given.update(learned)
+        if self.reads_members:
+            table.given["members"] = self.company.columns(seen.edges, table.incidence)
+        table = table.with_known(output, target, self.portfolio.prior)
+        if known.all() and len(known):
+            return torch.from_numpy(self.portfolio.scores(table))
+        scores = self.portfolio.scores(table, new=True)
+        if known.any():
+            scores = np.where(known[:, None], self.portfolio.scores(table), scores)
+        return torch.from_numpy(scores)
+
+    @property
+    def reads_members(self) -> bool:
+        """Whether a member knows hyperedges by identity."""
+        return any("members" in models[0].spec.blocks for models in self.portfolio.members.values())
+
+    def about(self) -> dict[str, Any]:
+        """What goes to JSON."""
+        from .storage import plain_name
+
+        names = None if self.company.names is None else [plain_name(n) for n in self.company.names]
+        groups = self.company.groups if self.reads_members else None
+        told = {"groups": None if groups is None else [plain_name(n) for n in groups]}
+        return portfolio_about(self.portfolio) | {"names": names, "widths": list(self.widths)} | told
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What goes to the tensors."""
+        arrays = (
+            portfolio_arrays(self.portfolio)
+            | self.directions
+            | {f"shift.{k}": v for k, v in self.shifts.items()}
+        )
+        arrays |= {f"company.{k}": v for k, v in self.company.arrays().items()}
+        return {f"auto.{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
+
+    @classmethod
+    def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor], device: str) -> AutoNodes:
+        """Inverse of `about` and `tensors`."""
+        arrays = {k[5:]: v.numpy() for k, v in tensors.items() if k.startswith("auto.")}
+        company = {k[8:]: v for k, v in arrays.items() if k.startswith("company.")}
+        directions = {k: v for k, v in arrays.items() if k.startswith("directions.")}
+        shifts = {k[6:]: v for k, v in arrays.items() if k.startswith("shift.")}
+        first, second = about["widths"]
+        return cls(
+            portfolio_from(about, arrays, device),
+            Company.restore(about["names"], company, about.get("groups")),
+            directions, shifts, (int(first), int(second)),
+        )  # fmt: skip
+
+
+def widths_of(h: Hypergraph) -> tuple[int, int]:
+    """Channels of x and of edge_x; 0 for none."""
+    x, edge_x = (0 if v is None else v.shape[1] for v in (h.x, h.edge_x))
+    return x, edge_x
+
+
+@dataclass
+class AutoGraphs:
+    """A fitted portfolio for whole hypergraphs.
+
+    Attributes:
+        widths: channels of x and edge_x in fit.
+    """
+
+    portfolio: Portfolio
+    widths: tuple[int, int]
+
+    @classmethod
+    def fit(
+        cls, members: Sequence[Hypergraph], output: Output, target: Array, weight: Array | None,
+        settings: Mapping[str, Any],
+    ) -> AutoGraphs:  # fmt: skip
+        """Learn from the encoded ``target`` ``[hypergraphs]``; ``settings`` as in `AutoNodes.fit`."""
+        nodes, incidences = (
+            sum(v) for v in zip(*((h.num_nodes, h.num_incidences) for h in members), strict=True)
+        )
+        clock = clock_of(settings["budget"], nodes, incidences)
+        table = GraphTable([shifted_features(h, {}) for h in members])
+        labelled = int(output.labelled(target).sum())
+        specs = graph_members(table, output, labelled, dict(settings["plan"]), clock.seconds / 8)
+        portfolio = Portfolio(output, settings["device"], settings["seed"])
+        portfolio.fit(
+            table, specs, target, weight=weight, clock=clock, label=settings["label"], quiet=settings["quiet"]
+        )
+        return cls(portfolio, widths_of(members[0]))
+
+    def logits(self, members: Sequence[Hypergraph]) -> Tensor:
+        """``[hypergraphs, outputs]``."""
+        for h in members:
+            check_widths(self.widths, h)
+        output = self.portfolio.output
+        if not members:
+            return torch.zeros(0, output.width)
+        table = GraphTable([shifted_features(h, {}) for h in members])
+        return torch.from_numpy(self.portfolio.scores(table))
+
+    def about(self) -> dict[str, Any]:
+        """What goes to JSON."""
+        return portfolio_about(self.portfolio) | {"widths": list(self.widths)}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What goes to the tensors."""
+        return {
+            f"auto.{k}": torch.from_numpy(np.array(v)) for k, v in portfolio_arrays(self.portfolio).items()
+        }
+
+    @classmethod
+    def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor], device: str) -> AutoGraphs:
+        """Inverse of `about` and `tensors`."""
+        arrays = {k[5:]: v.numpy() for k, v in tensors.items() if k.startswith("auto.")}
+        first, second = about["widths"]
+        return cls(portfolio_from(about, arrays, device), (int(first), int(second)))
+
+
+def check_widths(widths: tuple[int, int], h: Hypergraph) -> None:
+    """A ValueError where features are not those of fit."""
+    for name, wanted, found in zip(("x", "edge_x"), widths, widths_of(h), strict=True):
+        if wanted != found:
+            raise ValueError(f"{name} must have {wanted} channels as in fit, got {found or f'no {name}'}")

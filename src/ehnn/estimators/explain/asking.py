@@ -1,0 +1,86 @@
+"""From what a user asks about to numbers of rows in a hypergraph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ehnn._utils.optional import suggest
+from ehnn._utils.validation import as_count, short
+from ehnn.hypergraph import Hypergraph
+from ehnn.tables.later import Asked
+
+from ..labels import as_list, plain
+from .explanation import Explanation, Explanations
+
+MOST, INCIDENCES = 24, 10_000
+"""Things of each kind that are tried, and incidences of a neighbourhood."""
+
+
+class Questions(Protocol):
+    """Explains rows of one hypergraph."""
+
+    def explain(self, row: int, target: Any) -> Explanation:
+        """Of one row, by number."""
+
+
+def answer(
+    rows: Any, make: Callable[[Hypergraph], Questions], asked: Asked | None, graph: Hypergraph | None,
+    find: Callable[[Hypergraph, Sequence[Any]], list[int]], target: Any,
+) -> Explanations:  # fmt: skip
+    """Explanations of ``rows`` of the tables ``asked`` about, or of ``graph``."""
+    wanted = as_list([rows] if isinstance(rows, (str, int, tuple)) else rows, "rows")
+    if asked is None:
+        assert graph is not None
+        questions = make(graph)
+        return Explanations([questions.explain(row, target) for row in find(graph, wanted)])
+    places = _places(asked, wanted)
+    found: dict[int, Explanation] = {}
+    for part in asked.parts:
+        here = {int(place): int(row) for place, row in zip(part.places, part.rows, strict=True)}
+        inside = [place for place in places if place in here]
+        if inside:
+            asking = make(part.h)
+            found |= {place: asking.explain(here[place], target) for place in inside}
+    return Explanations([found[place] for place in places])
+
+
+def _places(asked: Asked, rows: Iterable[Any]) -> list[int]:
+    """Which of the rows that a table asks about are meant."""
+    number: dict[Any, int] = {}
+    for i, name in enumerate(asked.names):
+        number.setdefault(name[0] if len(name) == 1 else name, i)
+    found = []
+    for row in rows:
+        key = tuple(map(plain, row)) if isinstance(row, (tuple, list)) else plain(row)
+        if key not in number:
+            known = [str(name) for name in list(number)[:10_000]]
+            raise ValueError(f"row {short(row)} is not in the table{suggest(str(row), known)}")
+        found.append(number[key])
+    return found
+
+
+def limits(most: Any, incidences: Any) -> tuple[int, int]:
+    """The checked arguments of ``explain``."""
+    return as_count(most, "most", 1), as_count(incidences, "neighbourhood", 1)
+
+
+def incidence_numbers(h: Hypergraph, rows: Sequence[Any]) -> list[int]:
+    """Numbers of incidences given as (node, hyperedge), by name or number, or as numbers in ``h.index``."""
+    nodes = {plain(name): i for i, name in enumerate(h.node_names or range(h.num_nodes))}
+    edges = {plain(name): i for i, name in enumerate(h.edge_names or range(h.num_edges))}
+    node, edge = h.index.numpy()
+    found = []
+    for row in rows:
+        if isinstance(row, int) and 0 <= row < h.num_incidences:
+            found.append(row)
+            continue
+        pair = row if isinstance(row, (tuple, list)) and len(row) == 2 else (None, None)
+        v, e = nodes.get(pair[0], -1), edges.get(pair[1], -1)
+        place = np.flatnonzero((node == v) & (edge == e))
+        if not len(place):
+            raise ValueError(f"row {short(row)} is no (node, hyperedge) of the hypergraph")
+        found.append(int(place[0]))
+    return found

@@ -1,0 +1,150 @@
+"""Labels of a node within a hyperedge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from torch import Tensor
+
+from ehnn._utils.validation import short
+from ehnn.hypergraph import Hypergraph
+from ehnn.tables import TableData
+
+from .auto_incidences import AutoIncidences
+from .base import Estimator, Self
+from .explain.asking import INCIDENCES, MOST, answer, incidence_numbers, limits
+from .explain.explanation import Explanations
+from .explain.rows import IncidenceQuestions
+from .finite import finite_outputs
+from .from_tables import asked_of, logits_of, reader_of
+from .inputs import as_hypergraph
+from .kinds import Classifies
+from .labels import as_list, has_names, hidden_minus_ones, is_missing
+from .portfolio.outputs import Output
+from .targets import targets_from
+from .weights import class_weights, row_weights
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class IncidenceClassifier(Classifies, Estimator):
+    """Which class is a node of *within a hyperedge*: sender or receiver of a message, substrate or product?
+
+    Rows are incidences. ``y`` of `fit` is a mapping from (node, hyperedge) to the class, or a sequence in the
+    order of ``as_hypergraph(h).index``; None or NaN: no label. It learns from the labels of the node in other
+    hyperedges, degrees and orders compared with the other members, features, and how like a node is to the
+    others. Labels in the same hyperedge are not read, so whole hyperedges may be without labels.
+
+    The only ``model`` is ``"auto"``.
+
+    >>> mails = {"m1": ["ann", "bob"], "m2": ["ann", "cy", "bob"], "m3": ["ann", "dan"], "m4": ["ann", "eve"]}
+    >>> label = {(v, e): "sender" if v == "ann" else "receiver" for e in ("m1", "m2", "m3") for v in mails[e]}
+    >>> model = IncidenceClassifier(budget="fast").fit(mails, label)
+    >>> model.predict(mails)[-2:].tolist()
+    ['sender', 'receiver']
+
+    See `Estimator` for the parameters.
+    """
+
+    _auto: ClassVar[Any] = AutoIncidences
+
+    def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from the labelled incidences of ``h``, in any form that `as_hypergraph` takes.
+
+        What `ehnn.tables.read` gives has the labels too, and `predict` then takes files and DataFrames.
+        """
+        assert isinstance(self, IncidenceClassifier)
+        if self.model != "auto":
+            raise ValueError(f"model of IncidenceClassifier must be 'auto', got {self.model!r}")
+        settings = self._auto_settings()
+        self.reader_ = reader_of(h, type(self).__name__)
+        graph = self._graph(h)
+        values = incidence_values(graph, h.y if y is None and isinstance(h, TableData) else y)
+        self.targets_ = self._learn(values)
+        target = self.targets_.encode(values)
+        rows = row_weights(sample_weight, len(values))
+        weight = class_weights(self.class_weight, self.targets_, target)
+        if rows is not None:
+            weight = rows if weight is None else weight * rows
+        self.history_, self.best_epoch_ = [], 0
+        self.n_features_in_ = 0 if graph.x is None else graph.x.shape[1]
+        self.model_ = AutoIncidences.fit(graph, Output.of(self.targets_), target.numpy(), weight, settings)
+        return self
+
+    def _graph(self, h: Any) -> Hypergraph:
+        graph = as_hypergraph(h).to("cpu")
+        return graph.replace(x=None, edge_x=None) if self.features == "structural" else graph
+
+    def _logits(self, h: Any) -> Tensor:
+        """``[num_incidences, outputs]``."""
+        self._check_fitted()
+        asked = asked_of(self.reader_, h)
+        if asked is not None:
+            return logits_of(asked, lambda graph: finite_outputs(self.model_.logits(self._graph(graph))))
+        return finite_outputs(self.model_.logits(self._graph(h)))
+
+    def predict(self, h: Any) -> np.ndarray:
+        """``[num_incidences]`` classes, in the order of ``as_hypergraph(h).index``."""
+        logits = self._logits(h)
+        return self.targets_.predict(self._decided(logits))
+
+    def score(self, h: Any, y: Any) -> float:
+        """Accuracy over the labelled incidences."""
+        self._check_fitted()
+        target = self.targets_.encode(incidence_values(self._graph(h), y))
+        if not bool(self.targets_.labelled(target).any()):
+            raise ValueError("there is nothing to score: not one incidence has a label")
+        return self.targets_.score(self._decided(self._logits(h)), target)
+
+    def explain(
+        self, h: Any, rows: Any, *, target: Any = None, most: int = MOST, neighbourhood: int = INCIDENCES
+    ) -> Explanations:
+        """What moved the predictions of ``rows``, by occlusion; see `NodeEstimator.explain`.
+
+        Left out are other hyperedges of the node (and with them its label there), the other members of the
+        hyperedge, and features of the node.
+
+        Args:
+            h: as in `predict`.
+            rows: incidences: (node, hyperedge) by name, or by number where there are no names; or places in
+                ``as_hypergraph(h).index``.
+            target, most, neighbourhood: see `NodeEstimator.explain`.
+        """
+        self._check_fitted()
+        sizes = limits(most, neighbourhood)
+        asked = asked_of(self.reader_, h)
+        graph = None if asked is not None else as_hypergraph(h)
+        return answer(
+            rows, lambda part: IncidenceQuestions(self, part, *sizes), asked, graph, incidence_numbers, target
+        )
+
+    def _about(self) -> dict[str, Any]:
+        return {"targets": self.targets_.about()}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return {}
+
+    def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        self.targets_ = targets_from(about["targets"])
+
+
+def incidence_values(h: Hypergraph, y: Any) -> list[Any]:
+    """A label for each incidence, in the order of ``h.index``, from a sequence or a mapping of pairs."""
+    y = hidden_minus_ones(y)
+    if has_names(y):
+        y = dict(zip(y.index.tolist(), as_list(y), strict=True))
+    if not isinstance(y, Mapping):
+        values = as_list(y)
+        if len(values) != h.num_incidences:
+            raise ValueError(f"y must have one row per incidence ({h.num_incidences}), got {len(values)}")
+        return values
+    node, edge = h.index.tolist()
+    nodes = h.node_names or range(h.num_nodes)
+    edges = h.edge_names or range(h.num_edges)
+    names = [(nodes[v], edges[e]) for v, e in zip(node, edge, strict=True)]
+    unknown = set(y) - set(names)
+    if unknown:
+        raise ValueError(f"y: {short(next(iter(unknown)))} is no (node, hyperedge) of the hypergraph")
+    return [None if is_missing(y.get(name)) else y[name] for name in names]

@@ -1,0 +1,67 @@
+"""Which labelled rows train the members, and which judge them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from .outputs import SALT, Output
+
+Array = np.ndarray
+_FEW, _SOME = 1500, 8000
+"""Labelled rows up to which there are five folds, and up to which there are three; beyond, a fifth judges."""
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Row numbers of cross-validation.
+
+    Attributes:
+        rows: all labelled rows.
+        train, asked: for each fold, the rows to train on and those to predict.
+        checked: the rows of all ``asked``; ``place[f]`` says where those of fold f stand among them.
+        goal, weight: target and weight of ``checked``.
+    """
+
+    rows: Array
+    train: list[Array]
+    asked: list[Array]
+    checked: Array
+    place: list[Array]
+    goal: Array
+    weight: Array
+
+    @classmethod
+    def draw(
+        cls, output: Output, target: Array, weight: Array | None, seed: int, groups: Array | None = None
+    ) -> Folds:
+        """Five or three folds, or one fifth of many labels; each class is spread evenly over them."""
+        rows = np.flatnonzero(output.labelled(target))
+        count = 3 if _FEW <= len(rows) < _SOME else 5
+        used = count if len(rows) < _SOME else 1
+        fold = fold_numbers(output, target[rows], count, seed, None if groups is None else groups[rows])
+        train = [rows[fold != f] for f in range(used)]
+        asked = [rows[fold == f] for f in range(used)]
+        both = [(t, a) for t, a in zip(train, asked, strict=True) if len(t) and len(a)]
+        train, asked = [t for t, _ in both], [a for _, a in both]
+        ends = np.cumsum([0, *map(len, asked)])
+        place = [np.arange(start, end) for start, end in pairwise(ends)]
+        checked = np.concatenate(asked) if asked else rows[:0]
+        share = np.ones(len(checked)) if weight is None else weight[checked].astype(np.float64)
+        return cls(rows, train, asked, checked, place, target[checked], share)
+
+
+def fold_numbers(output: Output, target: Array, count: int, seed: int, groups: Array | None = None) -> Array:
+    """``[rows]``: the fold of each row; rows of one group are together."""
+    generator = np.random.default_rng([SALT, seed])
+    if groups is not None:
+        names, place = np.unique(groups, return_inverse=True)
+        return generator.permutation(np.arange(len(names)) % count)[place]
+    order = generator.permutation(len(target))
+    if output.kind == "classes":
+        order = order[np.argsort(target[order], kind="stable")]
+    fold = np.empty(len(target), np.int64)
+    fold[order] = np.arange(len(target)) % count
+    return fold

@@ -1,0 +1,218 @@
+"""The columns that members read of incidences: a node within a hyperedge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ehnn.hypergraph import Hypergraph
+
+from .company import set_hashes
+from .members import Spec
+from .node_table import NodeTable, joined
+from .outputs import Output
+
+Array = np.ndarray
+_PRIOR = 1.0
+"""Labels that the prior counts as in a history."""
+
+
+class IncidenceTable:
+    """Blocks of columns, a row for each incidence of ``h`` in the order of ``h.index``.
+
+    ``degree``: degree, order and their ranks within the hyperedge. ``x``: features of node and hyperedge.
+    ``likeness``: how near a node is to the rest of its hyperedge, in features and spectral coordinates.
+    ``history``: known labels of the node in *other* hyperedges, also in those of the same order and with the
+    same members, and how that compares with the other members. Labels of the same hyperedge are never read:
+    where a hyperedge is new, it has none.
+
+    Args:
+        h: on the CPU.
+        bank: earlier incidences with labels: ``node`` (numbers in ``h``), ``order``, ``set`` and ``values``,
+            beside the known labels of ``h`` itself.
+        numbers: ``[num_nodes]`` by which the members of a ``set`` are known; None: those in ``h``.
+    """
+
+    def __init__(
+        self, h: Hypergraph, bank: Mapping[str, Array] | None = None, numbers: Array | None = None
+    ) -> None:
+        self.h, self.rows, self.bank, self.numbers = h, h.num_incidences, bank, numbers
+        self.nodes = NodeTable(h)
+        self.node, self.edge = h.index.numpy()
+        self.cache: dict[str, Any] = {}
+        self.labels: dict[str, Any] = {}
+
+    def with_known(self, output: Output, target: Array, prior: Array) -> IncidenceTable:
+        """The same rows with these known labels."""
+        table = IncidenceTable.__new__(IncidenceTable)
+        table.__dict__.update(self.__dict__)
+        table.labels = {"target": target, "prior": prior.astype(np.float32)}
+        table.labels["values"], table.labels["known"] = output.matrix(target)
+        return table
+
+    @property
+    def target(self) -> Array:
+        """The known labels."""
+        return self.labels["target"]
+
+    @property
+    def has_features(self) -> bool:
+        return self.nodes.has_features
+
+    def matrix(self, blocks: tuple[str, ...]) -> Any:
+        """The blocks side by side."""
+        for name in blocks:
+            kept = self.labels if name == "history" else self.cache
+            if name not in kept:
+                kept[name] = np.asarray(getattr(self, f"_{name}")(), np.float32)
+        return joined([(self.labels if b == "history" else self.cache)[b] for b in blocks], self.rows)
+
+    # ------------------------------------------------------------------ blocks without labels
+
+    def _degree(self) -> Array:
+        degree, order = self.h.degrees.numpy()[self.node], self.h.orders.numpy()[self.edge]
+        own = np.log1p(degree)
+        columns = [own, np.log1p(order), order == 1, order == 2, order == 3]
+        return np.concatenate([np.stack(columns, 1), self._compared(own[:, None])], 1)
+
+    def _compared(self, values: Array) -> Array:
+        """A row's value less the mean, the largest and the least of the other members, for each column."""
+        count = np.maximum(np.bincount(self.edge, minlength=self.h.num_edges), 1)[self.edge]
+        found = []
+        for column in values.T:
+            total = np.bincount(self.edge, column, self.h.num_edges)[self.edge]
+            others = (total - column) / np.maximum(count - 1, 1)
+            top, low = (
+                _others_extreme(column, self.edge, self.h.num_edges),
+                -_others_extreme(-column, self.edge, self.h.num_edges),
+            )
+            alone = count == 1
+            found += [np.where(alone, 0, column - v) for v in (others, top, low)]
+        return np.stack(found, 1)
+
+    def _x(self) -> Array:
+        parts = [np.zeros((self.rows, 0), np.float32)]
+        small = self.nodes.block("small") if self.h.x is not None else None
+        parts += [] if small is None else [small[self.node], self._others_mean(small, self._sums(small))]
+        parts += [] if self.h.edge_x is None else [self.h.edge_x.numpy()[self.edge]]
+        return np.concatenate(parts, 1)
+
+    def _likeness(self) -> Array:
+        found = []
+        for name in ("wide", "spectral") if self.h.x is not None else ("spectral",):
+            rows = np.asarray(self.nodes.block(name), np.float32)
+            rows = rows - rows.mean(0)
+            rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+            sums = self._sums(rows)
+            dot = np.concatenate([
+                (rows[self.node[i : i + 65536]] * self._others_mean(rows, sums, slice(i, i + 65536))).sum(1)
+                for i in range(0, max(self.rows, 1), 65536)
+            ])  # fmt: skip
+            found.append(np.concatenate([dot[:, None], self._compared(dot[:, None])], 1))
+        return np.concatenate(found, 1)
+
+    def _spectral(self) -> Array:
+        return self.nodes.block("spectral")[self.node]
+
+    def _sums(self, rows: Array) -> Array:
+        """``[hyperedges, d]``: sums of the rows of the members."""
+        return np.asarray((self.nodes.incidence != 0).astype(np.float32).T @ rows)
+
+    def _others_mean(self, rows: Array, sums: Array, part: slice = slice(None)) -> Array:
+        """``[incidences, d]``: the mean of the other members' rows; ``sums`` are those of `_sums`."""
+        node, edge = self.node[part], self.edge[part]
+        order = self.h.orders.numpy()[edge][:, None]
+        return (sums[edge] - rows[node]) / np.maximum(order - 1, 1)
+
+    # ------------------------------------------------------------------ known labels
+
+    def _history(self) -> Array:
+        order, sets = self.h.orders.numpy()[self.edge], set_hashes(self.h, self.numbers)[self.edge]
+        width = self.labels["values"].shape[1]
+        whole, count = self._shares((self.node,), ("node",))
+        parts = [whole, np.log1p(count)]
+        for keys, names in (((self.node, order), ("node", "order")), ((self.node, sets), ("node", "set"))):
+            share, number = self._shares(keys, names, whole)
+            parts += [share, np.log1p(number)]
+        parts.append(self._compared(whole[:, : width if width > 2 else 1]))
+        return np.concatenate(parts, 1)
+
+    def _shares(
+        self, keys: tuple[Array, ...], names: tuple[str, ...], prior: Array | None = None
+    ) -> tuple[Array, Array]:
+        """Shares of the known labels of rows with the same keys, without the row itself, and their number."""
+        values, known = self.labels["values"] * self.labels["known"], self.labels["known"]
+        prior = self.labels["prior"] if prior is None else prior
+        bank = self.bank or {}
+        more = [bank[name] for name in names] if bank else [k[:0] for k in keys]
+        _, code = np.unique(
+            np.stack([np.concatenate(p) for p in zip(keys, more, strict=True)]), axis=1, return_inverse=True
+        )
+        code = code.ravel()
+        old = bank["values"] if bank else values[:0]
+        there = np.concatenate([known, bank["known"] if bank else known[:0]])
+        full = np.concatenate([values, old])
+        size = int(code.max(initial=-1)) + 1
+        total = (
+            np.stack([np.bincount(code, column, size) for column in full.T], 1)[code[: self.rows]] - values
+        )
+        number = (
+            np.stack([np.bincount(code, column, size) for column in there.T], 1)[code[: self.rows]] - known
+        )
+        share = (np.maximum(total, 0) + _PRIOR * prior) / (np.maximum(number, 0) + _PRIOR)
+        return share.astype(np.float32), np.maximum(number[:, :1], 0).astype(np.float32)
+
+
+def _others_extreme(values: Array, group: Array, groups: int) -> Array:
+    """The largest value of the other rows of a group: the largest, or the second for the row that has it."""
+    order = np.lexsort((values, group))
+    last = np.r_[group[order][1:] != group[order][:-1], True] if len(order) else np.zeros(0, bool)
+    first = np.full(groups, -np.inf)
+    first[group[order][last]] = values[order][last]
+    second = np.full(groups, -np.inf)
+    before = np.flatnonzero(last) - 1
+    fits = (before >= 0) & (group[order][np.maximum(before, 0)] == group[order][last])
+    second[group[order][last][fits]] = values[order][before[fits]]
+    top = np.zeros(len(values), bool)
+    top[order[last]] = True
+    found = np.where(top, second[group], first[group])
+    return np.where(np.isfinite(found), found, values)
+
+
+def incidence_members(
+    table: IncidenceTable, output: Output, labelled: int, plan: dict[str, Any]
+) -> list[Spec]:
+    """What is tried on incidences."""
+    own = ("x",) if table.has_features else ()
+    every = (*own, "degree", "likeness", "spectral", "history")
+    epochs = int(min(60, max(4, 6e5 // max(1, labelled))))
+    columns = table.matrix(every[:-1]).shape[1] + 9 * output.width + 3
+    net = (("schedule", {"epochs": epochs, "batch": 2048}),)
+    fit = 6 * labelled * epochs * (columns * 128 + 128 * 128) / 4e9
+    return [
+        Spec("majority", "prior", new_rows=True),
+        *([Spec("linear: features", "linear", ("x",), new_rows=True)] if own else []),
+        Spec("linear: degrees", "linear", ("degree",), new_rows=True),
+        Spec("vote: history", "shares", ("history",)),
+        Spec("linear: degrees, history", "linear", ("degree", "history")),
+        Spec("linear: all", "linear", every, seconds=1e-9 * labelled * columns * output.width * 100),
+        Spec(
+            "boosting: new nodes",
+            "boosting",
+            (*own, "degree", "likeness"),
+            (),
+            True,
+            0.3 + 2e-5 * labelled * output.width,
+        ),
+        Spec(
+            "boosting",
+            "boosting",
+            (*own, "degree", "likeness", "history"),
+            (("leaves", 31),),
+            False,
+            0.3 + 4e-5 * labelled * output.width,
+        ),
+        Spec("MLP", "mlp", every, net, False, fit),
+    ]

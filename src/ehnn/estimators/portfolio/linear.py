@@ -1,0 +1,135 @@
+"""Linear members: logistic regression of classes and labels, ridge regression of numbers."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .outputs import Output
+
+Array = np.ndarray
+STRENGTHS = (0.01, 0.1, 1.0, 10.0)
+"""Inverse penalties that are tried."""
+_STEPS = 120
+_FAR = 3.0
+"""Other rows are clipped to this multiple of the largest value of a sparse column in fit."""
+_CONSTANT = 1e-6
+"""Columns that vary by less than this share of their largest value are constant but for rounding."""
+
+
+@dataclass
+class Linear:
+    """Scores linear in the (scaled) columns of a block.
+
+    Columns that are mostly not zero are standardised; sparse ones are divided by their largest value.
+
+    Attributes:
+        center, scale: ``[columns]``, learned.
+        low, high: ``[columns]`` of dense ones: the range in fit, extended by its width on either side, to
+            which other rows are clipped.
+        weight: ``[columns, width]``. bias: ``[width]``.
+    """
+
+    output: Output
+    strength: float = 1.0
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+    def fit(self, x: Any, target: Array, rows: Array, weight: Array | None, seed: int) -> Linear:
+        """Learn from the ``rows`` (numbers) of ``x`` ``[all rows, columns]``, sparse or dense."""
+        center, scale = _scale(x[rows])
+        self.arrays = {"center": center, "scale": scale}
+        if not hasattr(x, "tocsr") and len(rows):
+            low, high = x[rows].min(0), x[rows].max(0)
+            self.arrays |= {"low": 2 * low - high, "high": 2 * high - low}
+        ready = self._ready(x[rows])
+        given = None if weight is None else weight[rows]
+        solve = {"classes": _classes, "labels": _labels, "numbers": _numbers}[self.output.kind]
+        self.arrays["weight"], self.arrays["bias"] = solve(
+            ready, target[rows], given, self.strength, self.output
+        )
+        return self
+
+    def scores(self, x: Any) -> Array:
+        """``[all rows, width]``."""
+        found = self._ready(x) @ self.arrays["weight"] + self.arrays["bias"]
+        return self.output.clean(np.asarray(found, np.float64))
+
+    def _ready(self, x: Any) -> Any:
+        if hasattr(x, "tocsr"):
+            ready = x.multiply(self.arrays["scale"]).tocsr()
+            ready.data = ready.data.clip(-_FAR, _FAR)
+            return ready
+        if "low" in self.arrays:
+            x = np.clip(x, self.arrays["low"], self.arrays["high"])
+        return (x - self.arrays["center"]) * self.arrays["scale"]
+
+
+def _scale(x: Any) -> tuple[Array, Array]:
+    """Center and factor of the columns."""
+    if hasattr(x, "tocsr"):
+        top = np.asarray(abs(x).max(0).todense()).ravel() if x.shape[0] else np.ones(x.shape[1])
+        return np.zeros(x.shape[1], np.float32), _inverse(top)
+    center = x.mean(0)
+    largest = np.abs(x).max(0, initial=0.0)
+    span = np.ptp(x, 0) if len(x) else np.zeros(x.shape[1])  # exact, where a standard deviation is rounded
+    scale = np.where(span > _CONSTANT * largest, x.std(0), 0.0)
+    often = (x != 0).mean(0) >= 0.1
+    center = np.where(often, center, 0.0)
+    return center.astype(np.float32), _inverse(np.where(often, scale, largest))
+
+
+def _inverse(scale: Array) -> Array:
+    return np.where(scale > 1e-9, 1 / np.maximum(scale, 1e-9), 0.0).astype(np.float32)
+
+
+def _classes(x: Any, y: Array, weight: Array | None, strength: float, output: Output) -> tuple[Array, Array]:
+    from sklearn.linear_model import LogisticRegression
+
+    found = np.unique(y)
+    coefficients = np.zeros((x.shape[1], output.width), np.float32)
+    bias = np.full(output.width, -8.0)
+    if len(found) < 2 or x.shape[1] == 0:
+        bias = np.log(output.prior(y, weight))
+        return coefficients, bias
+    model = LogisticRegression(C=strength, max_iter=_STEPS, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # not converged: the validation rows judge it
+        model.fit(x, y, weight)
+    coef, intercept = model.coef_, model.intercept_
+    if len(found) == 2:
+        coef, intercept = np.concatenate([-coef, coef]) / 2, np.concatenate([-intercept, intercept]) / 2
+    coefficients[:, found] = coef.T
+    bias[found] = intercept
+    if len(found) < output.width:  # classes without a row here are the least likely
+        bias[np.setdiff1d(np.arange(output.width), found)] = intercept.min() - 4.0
+    return coefficients, bias
+
+
+def _labels(x: Any, y: Array, weight: Array | None, strength: float, output: Output) -> tuple[Array, Array]:
+    binary = Output("classes", 2)
+    parts = []
+    for column in y.T:
+        rows = np.flatnonzero(~np.isnan(column))
+        given = None if weight is None else weight[rows]
+        parts.append(_classes(x[rows], column[rows].astype(np.int64), given, strength, binary))
+    return np.stack([w[:, 1] - w[:, 0] for w, _ in parts], 1), np.array([b[1] - b[0] for _, b in parts])
+
+
+def _numbers(x: Any, y: Array, weight: Array | None, strength: float, output: Output) -> tuple[Array, Array]:
+    from sklearn.linear_model import Ridge
+
+    weights, biases = [], []
+    for column in y.T:
+        rows = np.flatnonzero(~np.isnan(column))
+        given = None if weight is None else weight[rows]
+        if x.shape[1] == 0 or not len(rows):
+            weights.append(np.zeros(x.shape[1]))
+            biases.append(float(np.mean(column[rows])) if len(rows) else 0.0)
+            continue
+        model = Ridge(alpha=1 / strength, solver="auto").fit(x[rows], column[rows], given)
+        weights.append(model.coef_)
+        biases.append(float(model.intercept_))
+    return np.stack(weights, 1).astype(np.float32), np.array(biases)

@@ -1,0 +1,206 @@
+"""Members are compared on labels that they were not trained on; the good ones are averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ehnn.training import Progress
+
+from .budget import Clock
+from .folds import Folds
+from .members import Member, Spec
+from .metrics import summary
+from .outputs import Output
+from .selection import class_bias, greedy, guarded, hopeless, temperature
+
+Array = np.ndarray
+
+
+@dataclass
+class Portfolio:
+    """An average of members with weights from cross-validation.
+
+    Attributes:
+        members: name → its fitted models: one, or one for each fold.
+        weights: name → weight.
+        new_weights: name → weight, on rows whose company is unknown: of members with ``new_rows`` alone.
+        powers: name → inverse temperature.
+        leaderboard: a row for each member that was tried, and one for the average. A member that was given up
+            early has the figures of the folds that it was fitted on.
+        prior: ``[width]`` shares of the classes in fit.
+        bias: ``[width]`` of the classes in decisions; see `class_bias`.
+    """
+
+    output: Output
+    device: str = "cpu"
+    seed: int = 0
+    members: dict[str, list[Member]] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
+    new_weights: dict[str, float] = field(default_factory=dict)
+    powers: dict[str, float] = field(default_factory=dict)
+    leaderboard: list[dict[str, Any]] = field(default_factory=list)
+    prior: Array = field(default_factory=lambda: np.zeros(0))
+    bias: Array = field(default_factory=lambda: np.zeros(0))
+
+    def fit(
+        self,
+        table: Any,
+        specs: Sequence[Spec],
+        target: Array,
+        *,
+        weight: Array | None = None,
+        clock: Clock,
+        groups: Array | None = None,
+        label: str = "portfolio",
+        quiet: bool = True,
+    ) -> Portfolio:
+        """Try the members in order as long as the clock allows, and fit the chosen ones.
+
+        Args:
+            table: with `with_known`, `matrix` and ``rows``, such as `NodeTable`.
+            specs: simple ones first; the first and those of 0 seconds are always tried.
+            target: encoded; see `Output`.
+            weight: ``[rows]`` of the rows.
+            groups: ``[rows]``: rows of one group are in one fold.
+        """
+        folds = Folds.draw(self.output, target, weight, self.seed, groups)
+        self.prior = self.output.prior(target[folds.rows], None if weight is None else weight[folds.rows])
+        tables = [self.known(table, target, rows) for rows in folds.train]
+        tried: dict[str, tuple[Spec, list[Member], Array]] = {}
+        with Progress(label, len(specs) + 1, quiet=quiet) as progress:
+            for number, spec in enumerate(specs):
+                rivals = [scores for _, _, scores in tried.values()]
+                found = self._crossed(
+                    spec, tables, folds, target, weight, clock, rivals if number and spec.seconds else None
+                )
+                if found is not None:
+                    tried[spec.name] = found
+                progress.update(number + 1)
+            self._choose({name: scores for name, (_, _, scores) in tried.items()}, tried, folds)
+            whole = self.known(table, target, folds.rows)
+            for name in {**self.weights, **self.new_weights}:
+                spec, models, _ = tried[name]
+                again = not spec.bagged or not folds.train
+                self.members[name] = [self._fitted(spec, whole, folds.rows, weight, 0)] if again else models
+            progress.update(len(specs) + 1)
+        return self
+
+    def known(self, table: Any, target: Array, rows: Array) -> Any:
+        """``table`` with the labels of ``rows`` (numbers) known."""
+        keep = np.zeros(len(target), bool)
+        keep[rows] = True
+        return table.with_known(self.output, self.output.hide(target, keep), self.prior)
+
+    def _crossed(
+        self, spec: Spec, tables: list[Any], folds: Folds, target: Array, weight: Array | None, clock: Clock,
+        rivals: list[Array] | None,
+    ) -> tuple[Spec, list[Member], Array] | None:  # fmt: skip
+        """A member fitted on each fold, and calibrated scores of the rows outside.
+
+        None: no time for it, or far behind one of the ``rivals`` (scores of other members) on its first rows.
+        ``rivals`` is None for members that are always tried.
+        """
+        simple = rivals is None
+        if not simple and clock.over(spec.seconds * (len(tables) + (not spec.bagged))):
+            return None
+        start, models = clock.passed, []
+        scores = np.zeros((len(folds.checked), self.output.width))
+        for number, (known, train, asked) in enumerate(zip(tables, folds.train, folds.asked, strict=True)):
+            if number == 0 and spec.kind == "linear":
+                spec = self._tuned(spec, known, train, asked, target, weight, clock)
+            member = self._fitted(spec, known, train, weight, number)
+            scores[folds.place[number]] = member.scores(known, asked)
+            models.append(member)
+            if simple or number + 1 == len(tables):
+                continue
+            done = np.concatenate(folds.place[: number + 1])
+            if hopeless(self.output, scores[done], [r[done] for r in rivals or ()], folds.goal[done]):
+                self._give_up(spec, scores[done], folds.goal[done], clock.passed - start)
+                return None
+            if clock.over((clock.passed - start) / (number + 1) * (len(tables) - number)):
+                return None
+        clock.reserve(0.0 if spec.bagged else (clock.passed - start) / max(1, len(tables)))
+        goal, share = target[folds.checked], folds.weight
+        self.powers[spec.name] = temperature(self.output, scores, goal, share)
+        scores = self.output.sharpen(scores, self.powers[spec.name])
+        row = {"member": spec.name, **summary(self.output, scores, goal, share)}
+        self.leaderboard.append(row | {"seconds": round(clock.passed - start, 3)})
+        return spec, models, scores
+
+    def _give_up(self, spec: Spec, scores: Array, goal: Array, seconds: float) -> None:
+        """Keep the figures of a member on the rows that it was tried on."""
+        figures = summary(self.output, scores, goal, np.ones(len(goal)))
+        self.leaderboard.append({"member": spec.name, **figures, "seconds": round(seconds, 3)})
+
+    def _fitted(self, spec: Spec, table: Any, rows: Array, weight: Array | None, number: int) -> Member:
+        return Member(spec, self.output, self.device).fit(table, rows, weight, self.seed + number)
+
+    def _tuned(
+        self,
+        spec: Spec,
+        table: Any,
+        rows: Array,
+        asked: Array,
+        target: Array,
+        weight: Array | None,
+        clock: Clock,
+    ) -> Spec:
+        """The spec with the best penalty on one fold: from 1, down or up as long as it gets better."""
+        losses: dict[float, float] = {}
+
+        def loss(strength: float) -> float:
+            if strength not in losses and not (losses and clock.over(0.0)):
+                trial = spec.with_options(strength=strength)
+                scores = self._fitted(trial, table, rows, weight, 0).scores(table, asked)
+                ones = np.ones(len(asked))
+                power = temperature(self.output, scores, target[asked], ones)
+                losses[strength] = float(
+                    self.output.losses(self.output.sharpen(scores, power), target[asked]).mean()
+                )
+            return losses.get(strength, np.inf)
+
+        for factor in (0.1, 10.0):
+            strength = 1.0
+            while 1e-4 < strength < 1e3 and loss(strength * factor) < loss(strength):
+                strength *= factor
+            if strength != 1.0:
+                break
+        return spec.with_options(strength=min(losses, key=losses.__getitem__))
+
+    def _choose(self, scores: Mapping[str, Array], tried: Mapping[str, Any], folds: Folds) -> None:
+        goal, self.bias = folds.goal, np.zeros(self.output.width)
+        if not len(goal):  # too few labels to compare: the first member
+            self.weights = self.new_weights = {next(iter(tried)): 1.0}
+            return
+        chosen = greedy(self.output, scores, goal, folds.weight, self.seed)
+        self.weights = guarded(self.output, scores, chosen, goal, folds.weight)
+        new = {name: s for name, s in scores.items() if tried[name][0].new_rows}
+        self.new_weights = greedy(self.output, new or scores, goal, folds.weight, self.seed)
+        blend = self.output.blend([scores[n] for n in self.weights], list(self.weights.values()))
+        self.bias = class_bias(self.output, blend, goal, folds.weight)
+        seconds = round(sum(row["seconds"] for row in self.leaderboard), 3)
+        for row in self.leaderboard:
+            row["weight"] = round(self.weights.get(row["member"], 0.0), 4)
+        self.leaderboard.append(
+            {
+                "member": "average",
+                **summary(self.output, blend, goal, folds.weight, self.bias),
+                "seconds": seconds,
+                "weight": 1.0,
+            }
+        )
+
+    def scores(self, table: Any, new: bool = False) -> Array:
+        """``[rows, width]`` of a table with known labels; ``new``: by members that need no company."""
+        weights = self.new_weights if new else self.weights
+        return self.output.blend([self.member_scores(n, table) for n in weights], list(weights.values()))
+
+    def member_scores(self, name: str, table: Any) -> Array:
+        """``[rows, width]`` of one member."""
+        models = self.members[name]
+        mean = self.output.blend([m.scores(table) for m in models], [1 / len(models)] * len(models))
+        return self.output.sharpen(mean, self.powers.get(name, 1.0))

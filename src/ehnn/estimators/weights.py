@@ -1,0 +1,64 @@
+"""Weights of rows and of classes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from ehnn._utils.validation import short
+from ehnn.hypergraph import Hypergraph
+
+from .labels import as_list, plain_class
+from .targets import Classes, Targets
+
+
+def warn_unread(h: Hypergraph, model: Any) -> None:
+    """A warning where ``h`` has weights of hyperedges or incidences, which a network alone does not read."""
+    found = [name for name in ("edge_weight", "incidence_weight") if getattr(h, name) is not None]
+    if found:
+        told = short(model) if isinstance(model, str) else "a model of your own"
+        warnings.warn(
+            f"{' and '.join(found)} of the hypergraph: {told} does not read weights; model='auto' of the "
+            "estimators of nodes, hyperedges and incidences does",
+            stacklevel=3,
+        )
+
+
+def row_weights(given: Any, rows: int) -> np.ndarray | None:
+    """``[rows]`` float32 of a ``sample_weight``; a ValueError for what is no weight."""
+    if given is None:
+        return None
+    try:
+        weight = np.asarray(as_list(given, "sample_weight"), np.float32)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must be numbers: {error}") from error
+    if weight.shape != (rows,):
+        raise ValueError(f"sample_weight must have one number per row ({rows}), got {list(weight.shape)}")
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError("sample_weight must be finite, not negative, and not all zero")
+    return weight
+
+
+def class_weights(given: Any, targets: Targets, target: Tensor) -> np.ndarray | None:
+    """``[rows]`` float32 of a ``class_weight``; rows without a label get 0."""
+    if given is None:
+        return None
+    if not isinstance(targets, Classes):
+        raise ValueError("class_weight is for one class per row; for several labels use sample_weight")
+    known = target.numpy()
+    count = np.bincount(known[known >= 0], minlength=targets.num_outputs)
+    if isinstance(given, str) and given == "balanced":
+        each = count.sum() / np.maximum(count, 1) / len(count)
+    elif isinstance(given, Mapping):
+        named = {plain_class(k): float(v) for k, v in given.items()}
+        unknown = [k for k in named if k not in targets.classes]
+        if unknown or any(not np.isfinite(v) or v < 0 for v in named.values()):
+            raise ValueError(f"class_weight must map classes to weights ≥ 0, got {short(given)}")
+        each = np.array([named.get(c, 1.0) for c in targets.classes])
+    else:
+        raise ValueError(f"class_weight must be a mapping, 'balanced' or None, got {short(given)}")
+    return np.where(known >= 0, each[np.maximum(known, 0)], 0.0).astype(np.float32)

@@ -1,0 +1,291 @@
+"""What tables say about nodes or sets: labels, and features as numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ehnn._utils.optional import suggest
+from ehnn._utils.validation import short
+from ehnn.hypergraph import Hypergraph
+from ehnn.io._cells import is_missing
+from ehnn.io._csv_table import Table
+from ehnn.io._csv_values import numbers
+from ehnn.io._names import NODE_COLUMNS, factorize
+
+from .layouts import found_columns, open_table
+from .sheet import Columns, Sheet
+
+MAX_CATEGORIES = 64
+ALL_DIFFERENT = 0.8
+"""Texts so often different from each other tell rows apart, and nothing about them."""
+_NOT_COMMA = (";", "\t")
+_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
+
+
+@dataclass(frozen=True)
+class Values:
+    """What a column says of each owner.
+
+    Attributes:
+        codes: ``[owners]`` place in ``texts``, -1 where nothing is said.
+        texts: ``[distinct]``.
+        rows: ``[owners]`` the row that says it, -1 where none does.
+    """
+
+    codes: np.ndarray
+    texts: np.ndarray
+    rows: np.ndarray
+
+    @property
+    def used(self) -> list[str]:
+        """The distinct texts that an owner has, sorted."""
+        return sorted(self.texts[np.unique(self.codes[self.codes >= 0])].tolist())
+
+    def tolist(self) -> list[str | None]:
+        """``[owners]``, None where nothing is said."""
+        texts = np.array([*self.texts, None], dtype=object)
+        return texts[self.codes].tolist()
+
+    def row_of(self, text: str) -> int:
+        """The first row with ``text``."""
+        code = int(np.flatnonzero(self.texts == text)[0])
+        return int(self.rows[np.argmax(self.codes == code)])
+
+
+def values_of(columns: Columns, name: str, count: int, hint: str = "") -> Values:
+    """What a column says of each of ``count`` owners.
+
+    An owner may have many rows; wherever they have a value it must be the same. ``hint`` tells the user
+    what else may be meant where it is not.
+    """
+    table, owner = columns.table, columns.owner
+    cells = table.column(name)
+    rows = np.flatnonzero(~cells.where(is_missing) & (owner >= 0))
+    first = np.full(count, -1)
+    first[owner[rows][::-1]] = rows[::-1]
+    differ = cells.codes[rows] != cells.codes[first[owner[rows]]]
+    if differ.any():
+        row = int(rows[np.argmax(differ)])
+        before = int(first[owner[row]])
+        whose = f"{columns.what} {short(columns.names[owner[row]])}"
+        raise ValueError(
+            f"{table.place(row)}: column {short(name)} says {short(cells[row])} of {whose}, but "
+            f"{table.place(before)} says {short(cells[before])}{hint}"
+        )
+    codes = np.where(first >= 0, cells.codes[first].astype(np.int64) if len(cells) else -1, -1)
+    return Values(codes, cells.texts, first)
+
+
+def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sheet:
+    """``sheet`` with the nodes of a table and what it says about them; nodes that are in no set are added.
+
+    There is a remark for the user where the two tables do not fit together.
+    """
+    table = open_table(data, name="the table of nodes")
+    path = table.path
+    key = id_column or next(
+        (c for c in table.columns if c == sheet.layout.node or c.lower() in ("id", "name", *NODE_COLUMNS)),
+        None,
+    )
+    key = key or _column_of_names(table, sheet.h.node_names or ())
+    if key is None:
+        raise ValueError(
+            f"{path}: --id-column must say which column names the nodes; found {found_columns(table)}"
+        )
+    ids = table.column(key)
+    if "" in ids.texts:
+        raise ValueError(f"{table.place(ids.first(''))}: column {short(key)} is blank")
+    known = sheet.h.node_names or ()
+    number, names = factorize(ids.texts.tolist(), known)
+    owner = number[ids.codes]
+    new = np.flatnonzero(owner >= len(known))
+    remarks = []
+    if len(new):
+        row = int(new[0])
+        text = f"{short(ids[row])} ({table.place(row)}){_alike(ids[row], known[:10_000])}"
+        if len(new) == len(ids):
+            raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}")
+        count = len(names) - len(known)
+        remarks.append(f"in no set of {sheet.path}: {count} of the nodes of {path}, the first is {text}")
+    absent = len(known) - len(np.unique(owner[owner < len(known)]))
+    if absent:
+        remarks.append(f"not in {path}: {absent} of the {len(known)} nodes of {sheet.path}")
+    h = Hypergraph.from_incidence(
+        sheet.h.index, len(names), sheet.h.num_edges, edge_weight=sheet.h.edge_weight,
+        incidence_weight=sheet.h.incidence_weight, node_names=tuple(names), edge_names=sheet.h.edge_names,
+    )  # fmt: skip
+    about = Columns(table, owner, "node", names)
+    return replace(sheet, h=h, nodes=about, id_column=key, remarks=(*sheet.remarks, *remarks))
+
+
+def _column_of_names(table: Table, known: Sequence[Hashable]) -> str | None:
+    """The one column that holds names of nodes in half of its cells or more."""
+    names = {str(name) for name in known}
+    found = [
+        c for c, cells in table.columns.items() if 2 * cells.where(names.__contains__).sum() >= table.size
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _alike(name: str, known: Sequence[Hashable]) -> str:
+    """A hint at a name that may be meant: other digits make another name, they are no slip."""
+    digits = "".join(filter(str.isdigit, name))
+    return suggest(name, (k for k in known if "".join(filter(str.isdigit, str(k))) == digits))
+
+
+# ---------------------------------------------------------------------- features
+
+
+@dataclass(frozen=True)
+class Number:
+    """A column of numbers; a missing one is taken to be the mean."""
+
+    column: str
+    mean: float
+
+    def encode(self, values: Values, table: Table) -> np.ndarray:
+        """``[owners, 1]``."""
+        used = values.used
+        found = as_numbers(used, table)
+        if not np.isfinite(found).all():
+            wrong = used[int(np.argmin(np.isfinite(found)))]
+            raise not_finite(table, values.row_of(wrong), self.column, wrong)
+        return _lookup(values, dict(zip(used, found.tolist(), strict=True)), self.mean)[:, None]
+
+
+@dataclass(frozen=True)
+class Category:
+    """A column of classes, one-hot; a missing or new one is all zeros."""
+
+    column: str
+    values: tuple[str, ...]
+
+    def encode(self, values: Values, table: Table) -> np.ndarray:
+        """``[owners, classes]``."""
+        place = _lookup(values, {text: i for i, text in enumerate(self.values)}, -1).astype(np.int64)
+        return (place[:, None] == np.arange(len(self.values))).astype(np.float64)
+
+
+Feature = Number | Category
+
+
+def _lookup(values: Values, number: dict[str, Any], missing: float) -> np.ndarray:
+    """``[owners]`` the number of each text, ``missing`` where there is none."""
+    found = [number.get(text, missing) for text in values.texts.tolist()]
+    return np.array([*found, missing], np.float64)[values.codes]
+
+
+def learn_feature(columns: Columns, name: str, count: int) -> Feature | str:
+    """How a column becomes numbers, or why it cannot."""
+    values = values_of(columns, name, count)
+    distinct, there = values.used, int((values.codes >= 0).sum())
+    if not there:
+        return f"column {short(name)} is blank"
+    parsed = as_numbers(distinct, columns.table)
+    good = np.isfinite(parsed)
+    if good.all():
+        found = _lookup(values, dict(zip(distinct, parsed.tolist(), strict=True)), np.nan)
+        return Number(name, float(np.nanmean(found)))
+    wrong = distinct[int(np.argmin(good))]
+    row = values.row_of(wrong)
+    if good.any() and not np.isnan(parsed).any():
+        raise not_finite(columns.table, row, name, wrong)
+    if good.sum() > len(good) / 2 and len(good) > 4:
+        raise ValueError(
+            f"{columns.table.place(row)}: column {short(name)} holds numbers elsewhere, got {short(wrong)}; "
+            "leave the cell blank, or leave the column out with --feature-columns"
+        )
+    if len(distinct) > MAX_CATEGORIES:
+        return f"column {short(name)} has {len(distinct)} different texts, more than {MAX_CATEGORIES}"
+    if len(distinct) > max(2, ALL_DIFFERENT * there):
+        return f"column {short(name)} has {len(distinct)} different texts in {there} cells, like names"
+    return Category(name, tuple(distinct))
+
+
+def new_texts(feature: Feature, columns: Columns) -> str | None:
+    """A remark where a column of classes has some that were not there in training."""
+    if isinstance(feature, Number):
+        return None
+    new = set(columns.table.column(feature.column).texts.tolist()) - set(feature.values)
+    new = {value for value in new if not is_missing(value)}
+    if not new:
+        return None
+    what = f"{columns.table.path}: column {short(feature.column)}"
+    return f"{what} has {len(new)} texts that were not there in training, {short(min(new))} for one"
+
+
+def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
+    """A remark where most of the texts that are read as classes are different ones."""
+    if isinstance(feature, Number):
+        return None
+    there = int((values_of(columns, feature.column, count).codes >= 0).sum())
+    if len(feature.values) <= there / 2:
+        return None
+    classes = f"is read as {len(feature.values)} classes, of {there} texts"
+    return f"{columns.table.path}: column {short(feature.column)} {classes}"
+
+
+def as_numbers(texts: Sequence[str], table: Table) -> np.ndarray:
+    """The numbers that cells of a column say, NaN where they say none.
+
+    Where commas do not separate the cells, ``4,3`` is a number, if all cells are numbers that way.
+
+    Raises:
+        ValueError: every comma may as well stand between thousands.
+    """
+    found = _as_floats(texts)
+    if np.isnan(found).any() and table.delimiter in _NOT_COMMA and not any("." in text for text in texts):
+        pointed = _as_floats([text.replace(",", ".") for text in texts])
+        if np.isnan(pointed).any():
+            return found
+        unsure = [text for text in texts if "," in text]
+        if all(map(_THOUSANDS.fullmatch, unsure)):
+            raise ValueError(
+                f"{table.path}: {short(unsure[0])} may be {unsure[0].replace(',', '')} or "
+                f"{unsure[0].replace(',', '.')}; write thousands without a comma and fractions with a point"
+            )
+        return pointed
+    return found
+
+
+def _as_floats(texts: Sequence[str]) -> np.ndarray:
+    try:
+        return numbers(texts, float)
+    except ValueError:
+        return np.array([_as_float(text) for text in texts], dtype=np.float64)
+
+
+def _as_float(text: str) -> float:
+    try:
+        return float(numbers([text], float)[0])
+    except ValueError:
+        return float("nan")
+
+
+def not_finite(table: Table, row: int, column: str, text: str) -> ValueError:
+    """Names the cell that should be a number."""
+    told = f"column {short(column)} must be a finite number, got {short(text)}"
+    return ValueError(f"{table.place(row)}: {told}")
+
+
+def encode(features: Sequence[Feature], columns: Columns | None, count: int) -> Tensor:
+    """``[count, channels]`` of all columns side by side, in float64."""
+    parts = [np.zeros((count, 0))]
+    for feature in features:
+        assert columns is not None
+        parts.append(feature.encode(values_of(columns, feature.column, count), columns.table))
+    return torch.from_numpy(np.concatenate(parts, 1))
+
+
+def feature_from(about: dict[str, Any]) -> Feature:
+    """Inverse of ``vars(feature)`` through JSON."""
+    if "mean" in about:
+        return Number(str(about["column"]), float(about["mean"]))
+    return Category(str(about["column"]), tuple(map(str, about["values"])))

@@ -1,0 +1,95 @@
+"""Which columns become features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ehnn._utils.validation import short
+
+from .columns import Feature, learn_feature, many_classes
+from .layouts import expand
+from .reader import Reader
+from .sheet import Columns, Sheet
+
+_WEIGHTS = {"weight": "--weight-column", "edge_weight": "--edge-weight-column"}
+
+
+def choose_features(
+    reader: Reader, sheet: Sheet, own_table: bool, wanted: Sequence[str] | None
+) -> tuple[tuple[Feature, ...], tuple[Feature, ...], list[str]]:
+    """Features of nodes and of sets, and remarks on columns that are not used.
+
+    ``own_table``: nodes have a table of their own; ``wanted`` are columns that the user named.
+    """
+    taken = {reader.label, reader.id_column, sheet.layout.node, sheet.layout.edge, *sheet.layout.sets}
+    taken |= {*sheet.layout.members, sheet.layout.weight, sheet.layout.edge_weight}
+    of_nodes: list[str] = []
+    if own_table and sheet.nodes is not None:
+        of_nodes = [c for c in sheet.nodes.table.columns if c not in taken]
+    of_sets: list[str] = []
+    if wanted is not None:
+        of_nodes, of_sets = _chosen(reader, sheet, wanted)
+    node_found, node_told = _learned(sheet.nodes, of_nodes, sheet.h.num_nodes, wanted is not None)
+    set_found, set_told = _learned(sheet.edges, of_sets, sheet.h.num_edges, wanted is not None)
+    remarks = _unread(sheet, own_table, {*taken, *of_nodes, *of_sets})
+    return node_found, set_found, [*node_told, *set_told, *remarks]
+
+
+def _chosen(reader: Reader, sheet: Sheet, wanted: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The columns of --feature-columns: of what has the labels, or else of the others."""
+    sides = [sheet.edges, sheet.nodes] if reader.task == "sets" else [sheet.nodes, sheet.edges]
+    there = [side for side in sides if side is not None]
+    if wanted and not there:
+        raise ValueError(f"--feature-columns: {sheet.path} says nothing about {reader.task}; give --nodes")
+    found: dict[str, list[str]] = {"node": [], "set": []}
+    for name in wanted:
+        side = next((s for s in there if _holds(s, name)), there[0])
+        found[side.what] += [c for c in expand(side.table, [name]) if c not in found[side.what]]
+    if reader.label in (*found["node"], *found["set"]):
+        raise ValueError(
+            f"--feature-columns: {reader.label!r} is the label, which would give the answer away"
+        )
+    return found["node"], found["set"]
+
+
+def _holds(columns: Columns, name: str) -> bool:
+    """Whether a name or pattern is of a column of this table."""
+    try:
+        return bool(expand(columns.table, [name]))
+    except ValueError:
+        return False
+
+
+def _learned(
+    columns: Columns | None, names: Sequence[str], count: int, must: bool
+) -> tuple[tuple[Feature, ...], list[str]]:
+    if columns is None or not names:
+        return (), []
+    found = [learn_feature(columns, name, count) for name in names]
+    problems = [f"{columns.table.path}: {why}" for why in found if isinstance(why, str)]
+    if problems and must:
+        raise ValueError(f"--feature-columns: {problems[0]}")
+    features = tuple(f for f in found if not isinstance(f, str))
+    doubts = [many_classes(f, columns, count) for f in features]
+    told = [f"{why}: not used" for why in problems]
+    if told[5:]:
+        told = [*told[:5], f"{columns.table.path}: {len(told) - 5} more columns are not used"]
+    return features, [*told, *filter(None, doubts)]
+
+
+def _unread(sheet: Sheet, own_table: bool, used: set[str | None]) -> list[str]:
+    """A remark on columns of the table of sets that nothing reads."""
+    columns = sheet.edges or sheet.nodes
+    if columns is None or (own_table and columns is sheet.nodes):
+        return []
+    table = columns.table
+    unread = [c for c in table.columns if c not in used]
+    remarks = []
+    for name, option in _WEIGHTS.items():
+        if name in unread and sheet.layout.kind != "hif":
+            remarks.append(f"{table.path}: column {name!r} is not read; as weights: {option} {name}")
+            unread.remove(name)
+    if unread:
+        told = f"columns that are not read: {short(unread, 300)}; to learn from them: --feature-columns"
+        remarks.append(f"{table.path}: {told}")
+    return remarks

@@ -1,0 +1,171 @@
+"""DataFrames, Parquet, JSON lines and records as columns of text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ehnn._utils.optional import require
+from ehnn._utils.validation import short
+from ehnn.io._cells import Cells
+from ehnn.io._csv_table import Table
+from ehnn.io._support import read_bytes, read_text
+
+_LISTS = (list, tuple, set, frozenset, np.ndarray)
+FRAMES = ("pandas", "polars", "pyarrow")
+
+
+@dataclass
+class FrameTable(Table):
+    """Columns that are not of a text file: rows have a number, or a line of a file with a record per line."""
+
+    lines: Sequence[int] = field(default_factory=list)
+
+    @property
+    def top(self) -> str:
+        return self.path
+
+    def place(self, row: int) -> str:
+        return f"{self.path}, line {self.lines[row]}" if self.lines else f"{self.path}, row {row} (from 0)"
+
+
+def is_frame(data: object) -> bool:
+    """Whether ``data`` is a DataFrame of pandas or polars, or a table of pyarrow."""
+    return type(data).__module__.partition(".")[0] in FRAMES and hasattr(data, "columns")
+
+
+def from_frame(data: Any, name: str = "the table") -> Table:
+    """The columns of a DataFrame of pandas or polars, or of a table of pyarrow."""
+    module = type(data).__module__.partition(".")[0]
+    if module == "pyarrow":
+        data = data.to_pandas()
+    if module == "polars":
+        columns = {str(c): _polars_values(data[c]) for c in data.columns}
+        return _table(name, columns, len(data))
+    names = [str(column) for column in data.columns]
+    if len(set(names)) != len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise ValueError(f"{name}: the column {short(twice)} appears twice")
+    return _table(name, {n: data.iloc[:, i] for i, n in enumerate(names)}, len(data))
+
+
+def _polars_values(series: Any) -> Any:
+    return series.to_numpy() if series.dtype.is_numeric() else series.to_list()
+
+
+def read_parquet(path: Path) -> Table:
+    """The columns of a Parquet file."""
+    require("pyarrow", "tables")
+    import io
+
+    import pandas as pd
+
+    try:
+        frame = pd.read_parquet(io.BytesIO(read_bytes(path)))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} is not a Parquet file: {error}") from error
+    return from_frame(frame, str(path))
+
+
+def read_records(path: Path) -> Table:
+    """Records of JSON: one per line, or a list of them."""
+    text = read_text(path)
+    records, lines = _record_list(text, path) if text.lstrip().startswith("[") else _record_lines(text, path)
+    if not records:
+        raise ValueError(f"{path} has no records")
+    keys = dict.fromkeys(str(key) for record in records for key in record)
+    columns = {key: [record.get(key) for record in records] for key in keys}
+    table = _table(str(path), columns, len(records))
+    return FrameTable(table.path, table.delimiter, table.columns, table.size, table.lists, lines=lines)
+
+
+def _record_lines(text: str, path: Path) -> tuple[list[Mapping[str, Any]], list[int]]:
+    found = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    records: list[Mapping[str, Any]] = []
+    for number, line in found:
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}, line {number}: not JSON: {error}") from error
+        if not isinstance(record, dict):
+            raise ValueError(
+                f'{path}, line {number}: expected a record {{"column": value, …}}, got {short(record)}'
+            )
+        records.append(record)
+    return records, [number for number, _ in found]
+
+
+def _record_list(text: str, path: Path) -> tuple[list[Mapping[str, Any]], list[int]]:
+    try:
+        records = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not JSON: {error}") from error
+    wrong = [record for record in records if not isinstance(record, dict)]
+    if wrong:
+        raise ValueError(
+            f'{path}: expected a list of records {{"column": value, …}}, got {short(wrong[0])} in it'
+        )
+    return records, []
+
+
+def _table(path: str, columns: Mapping[str, Any], size: int) -> FrameTable:
+    cells: dict[str, Cells] = {}
+    lists: dict[str, list[list[str]]] = {}
+    for name, values in columns.items():
+        name = name.strip()
+        if _dtype_kind(values) in "iufbM":
+            cells[name] = _from_array(values)
+            continue
+        values = list(values)
+        if any(isinstance(v, _LISTS) for v in values):
+            lists[name] = [_names(v, path, row, name) for row, v in enumerate(values)]
+            values = [json.dumps(names, ensure_ascii=False) for names in lists[name]]
+        cells[name] = Cells.of([_text(v) for v in values])
+    return FrameTable(path, "", cells, size, lists)
+
+
+def _dtype_kind(values: Any) -> str:
+    return str(getattr(getattr(values, "dtype", None), "kind", "O"))
+
+
+def _from_array(values: Any) -> Cells:
+    """Numbers, truths and dates; whole numbers are written without a point."""
+    import pandas as pd
+
+    codes, distinct = pd.factorize(values)
+    array = np.asarray(distinct)
+    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.trunc(array)).all():
+        array = array.astype(object)
+        array = np.array([int(v) for v in array], dtype=object)
+    texts = [_text(v) for v in (array.tolist() if array.dtype.kind != "M" else list(distinct))]
+    found = Cells.of([*texts, ""])
+    return Cells(found.codes[codes], found.texts)
+
+
+def _names(value: Any, path: str, row: int, column: str) -> list[str]:
+    """The names in a cell that is a list."""
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return []
+    if not isinstance(value, _LISTS):
+        raise ValueError(
+            f"{path}, row {row} (from 0): column {short(column)} holds lists elsewhere, got {short(value)}"
+        )
+    items: Iterable[Any] = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
+    return [_text(v) for v in items]
+
+
+def _text(value: Any) -> str:
+    if value is None or (isinstance(value, (float, np.floating)) and np.isnan(value)):
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return ""
+    return str(value).removesuffix(" 00:00:00")

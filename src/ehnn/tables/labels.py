@@ -1,0 +1,85 @@
+"""Labels in a column: classes or numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ehnn._utils.validation import short
+
+from .columns import as_numbers, not_finite, values_of
+from .sheet import Columns
+
+MANY_NUMBERS = 20
+"""More classes than this that are all numbers are pointed out."""
+_WHOLE = re.compile(r"(0|[1-9]\d{0,14})(\.0+)?")  # with gaps between them, tables write 1 as 1.0
+
+
+def read_labels(columns: Columns, name: str, count: int, numeric: bool, hint: str = "") -> list[Any]:
+    """``[count]`` a class (text, or a whole number where all are) or a number each; None: no label.
+
+    ``hint`` is that of `values_of`.
+
+    Raises:
+        ValueError: names the file and what is wrong with the column.
+    """
+    values = values_of(columns, name, count, hint)
+    place, distinct = columns.table.path, values.used
+    if not distinct:
+        raise ValueError(f"{place}: column {short(name)} has no label at all")
+    parsed = as_numbers(distinct, columns.table)
+    good = np.isfinite(parsed)
+    if numeric:
+        if not good.all():
+            wrong = distinct[int(np.argmin(good))]
+            raise not_finite(columns.table, values.row_of(wrong), name, wrong)
+        if len(set(parsed.tolist())) == 1:
+            raise ValueError(
+                f"{place}: column {short(name)} has only one number, {parsed[0]:g}; there is nothing to "
+                "tell apart"
+            )
+        number = dict(zip(distinct, parsed.tolist(), strict=True))
+        return [None if v is None else number[v] for v in values.tolist()]
+    _check_classes(distinct, good, int((values.codes >= 0).sum()), f"{place}: column {short(name)}")
+    if all(_WHOLE.fullmatch(v) for v in distinct):
+        return [None if v is None else int(float(v)) for v in values.tolist()]
+    return values.tolist()
+
+
+def class_remarks(values: Sequence[Any]) -> list[str]:
+    """Remarks where classes may be something else: two spellings of one class, or numbers."""
+    distinct = {v for v in values if v is not None}
+    remarks = [f"classes that differ in case: {alike}"] if (alike := _alike_classes(values)) else []
+    if len(distinct) > MANY_NUMBERS and all(_is_number(str(v)) for v in distinct):
+        remarks.append(
+            f"{len(distinct)} different numbers, read as classes; to predict a number: --regression"
+        )
+    return remarks
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(np.isfinite(float(text)))
+    except ValueError:
+        return False
+
+
+def _alike_classes(values: Sequence[Any]) -> str:
+    """Two classes that are one in lower case, or nothing."""
+    seen: dict[str, str] = {}
+    for value in sorted({v for v in values if isinstance(v, str)}):
+        if (before := seen.setdefault(value.casefold(), value)) != value:
+            return f"{short(before)} and {short(value)}"
+    return ""
+
+
+def _check_classes(distinct: list[str], numbers: np.ndarray, labelled: int, where: str) -> None:
+    if len(distinct) == 1:
+        raise ValueError(f"{where} has only one class, {short(distinct[0])}; there is nothing to tell apart")
+    if len(distinct) <= max(2, labelled // 2):
+        return
+    hint = "; to predict a number: --regression" if numbers.all() else ""
+    raise ValueError(f"{where} has {len(distinct)} classes for {labelled} labels, too many to learn{hint}")

@@ -1,0 +1,167 @@
+"""Tables that a fitted model is asked about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from ehnn._utils.validation import short
+from ehnn.hypergraph import Hypergraph
+
+from .merged import Merged
+from .reader import Reader, Source
+from .sheet import Sheet
+
+SHARE, PASSES = 100, 10
+"""New rows are joined to those of training a few at a time: one for so many, in at most so many parts."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that are predicted at once.
+
+    Attributes:
+        h: the hypergraph that they are in.
+        rows: numbers of nodes, hyperedges or incidences of ``h``.
+        places: which of the rows that are asked about they are.
+    """
+
+    h: Hypergraph
+    rows: np.ndarray
+    places: np.ndarray
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to predict.
+
+    Attributes:
+        names: of the rows: ``(node,)``, ``(set,)`` or ``(node, set)``.
+        parts: they hold each row once.
+        remarks: on what was not there in training.
+    """
+
+    names: list[tuple[Any, ...]]
+    parts: list[Part]
+    remarks: list[str]
+
+
+def ask(reader: Reader, source: Source, alone: bool = False) -> Asked:
+    """Read tables as those of training were read; ``alone``: what was known in training is left out.
+
+    Raises:
+        ValueError: the tables lack what the model reads.
+    """
+    reader.check(source)
+    return ask_sheet(reader, source.read(loose=True), alone)
+
+
+def ask_sheet(reader: Reader, sheet: Sheet, alone: bool = False) -> Asked:
+    """The same for tables that were read."""
+    new = reader.graph(sheet)
+    node_names, edge_names = new.node_names or (), new.edge_names or ()
+    remarks = reader.remarks(sheet)
+    if alone or reader.known is None:
+        rows = np.arange({"sets": new.num_edges, "nodes": new.num_nodes}.get(reader.task, new.num_incidences))
+        parts = [Part(new, rows, rows)]
+    else:
+        joined = reader.join(sheet)
+        parts = list(_parts(reader, joined, new))
+        remarks += _strangers(reader, sheet, joined)
+    names: list[tuple[Any, ...]] = [(name,) for name in (edge_names if reader.task == "sets" else node_names)]
+    if reader.task == "incidences":
+        names = [(node_names[v], edge_names[e]) for v, e in new.index.T.tolist()]
+    return Asked(names, parts, remarks)
+
+
+def _parts(reader: Reader, joined: Merged, new: Hypergraph) -> Iterator[Part]:
+    """Rows of the new table beside those of training, a few at a time.
+
+    What a model reads of a row depends on how large its hyperedges are (of a set: how frequent its members
+    are). Many new rows at once would change that for all. So the hyperedges (members) of training grow by a
+    few new rows in each part; new hyperedges are whole in all parts. A row that is as it was in training is
+    predicted in the hypergraph of training.
+    """
+    known = reader.known
+    assert known is not None
+    side = 0 if reader.task == "nodes" else 1  # what is added: nodes, or sets
+    index = joined.h.index.numpy()
+    added = ~np.isin(_keys(index, joined.h), _keys(known.index.numpy(), joined.h))
+    units = joined.nodes if side == 0 else joined.edges
+    changed = np.zeros(joined.h.num_nodes if side == 0 else joined.h.num_edges, bool)
+    changed[index[side][added]] = True
+    changed[(known.num_nodes, known.num_edges)[side] :] = True
+    same = ~changed[units]
+    if same.any():
+        yield _part(reader.task, known, units, same, joined, new)
+    others = np.flatnonzero(~same)
+    limit = (known.num_nodes, known.num_edges)
+    moving = added & (index[1 - side] < limit[1 - side])
+    size = max(-(-len(others) // PASSES), limit[side] // SHARE, 1) if moving.any() else len(others)
+    for start in range(0, len(others), size or 1):
+        chosen = np.zeros(len(units), bool)
+        chosen[others[start : start + size]] = True
+        here = np.zeros(len(changed), bool)
+        here[units[chosen]] = True
+        kept = ~moving | here[index[side]]
+        yield _part(reader.task, _some(joined.h, kept), units, chosen, joined, new)
+
+
+def _part(
+    task: str, h: Hypergraph, units: np.ndarray, chosen: np.ndarray, joined: Merged, new: Hypergraph
+) -> Part:
+    if task != "incidences":
+        return Part(h, units[chosen], np.flatnonzero(chosen))
+    node, edge = new.index.numpy()
+    places = np.flatnonzero(chosen[edge])
+    wanted = np.stack([joined.nodes[node[places]], joined.edges[edge[places]]])
+    return Part(h, np.searchsorted(_keys(h.index.numpy(), joined.h), _keys(wanted, joined.h)), places)
+
+
+def _keys(index: np.ndarray, h: Hypergraph) -> np.ndarray:
+    """A number for each (node, hyperedge), in the order of an index."""
+    return index[1] * h.num_nodes + index[0]
+
+
+def _some(h: Hypergraph, kept: np.ndarray) -> Hypergraph:
+    """``h`` with some of its incidences."""
+    if kept.all():
+        return h
+    mask = torch.from_numpy(kept)
+    return Hypergraph.from_incidence(
+        h.index[:, mask], h.num_nodes, h.num_edges, h.x, h.edge_x, edge_weight=h.edge_weight,
+        incidence_weight=None if h.incidence_weight is None else h.incidence_weight[mask],
+        node_names=h.node_names, edge_names=h.edge_names,
+    )  # fmt: skip
+
+
+def _strangers(reader: Reader, sheet: Sheet, joined: Merged) -> list[str]:
+    """Remarks on nodes and sets that were not there in training."""
+    assert reader.known is not None
+    remarks = []
+    for places, count, names, what in (
+        (joined.nodes, reader.known.num_nodes, sheet.h.node_names, "nodes"),
+        (joined.edges, reader.known.num_edges, sheet.h.edge_names, "sets"),
+    ):
+        new = places >= count
+        if not new.any():
+            continue
+        name = short((names or ())[int(np.argmax(new))], 60)
+        told = f"{sheet.path}: {new.sum()} of {len(new)} {what} were not there in training, {name} for one"
+        if new.all() and what == "nodes" and (joined.edges >= reader.known.num_edges).all():
+            told += f"{_hint(reader)}; they are judged by {_what_is_left(reader)} alone"
+        remarks.append(told)
+    return remarks
+
+
+def _hint(reader: Reader) -> str:
+    return " (are lists split as in training? --separator)" if reader.layout.kind in ("sets", "lines") else ""
+
+
+def _what_is_left(reader: Reader) -> str:
+    columns = bool(reader.node_features or reader.edge_features)
+    return "their columns and the sizes of sets" if columns else "the sizes of sets"

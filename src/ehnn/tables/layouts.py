@@ -1,0 +1,223 @@
+"""How a file says which node is in which set: the few layouts that people have."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ehnn._utils.validation import short
+from ehnn.io._csv_table import Table, check_delimiter, read_table
+from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
+from ehnn.io._support import read_text
+
+from .frames import FrameTable, from_frame, is_frame, read_parquet, read_records
+
+KINDS = ("pairs", "sets", "matrix", "lines", "hif")
+MEMBERS = ("members", "nodes", "items")
+_ENDS = {".json": "hif", ".hif": "hif", ".txt": "lines", ".edges": "lines", ".dat": "lines"}
+_PACKED = (".gz", ".bz2", ".xz")
+_HINT = "; if each line is a set and there is no header: --layout lines"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What is said about a file; what is not said (None, "auto") is found out from it.
+
+    Attributes:
+        kind: ``"pairs"``: a header, then a row per (node, set). ``"sets"``: a header, then a row per set.
+            ``"matrix"``: a header, then a row per node, and a column of 0 and 1 for each set. ``"lines"``: no
+            header, a set per line. ``"hif"``: the Hypergraph Interchange Format.
+        node, edge: columns of the names; ``edge`` of sets and ``node`` of a matrix are optional.
+        members: columns of ``"sets"``: one with a list, several with a member each, or several of 0 and 1,
+            one for each member.
+        sets: columns of ``"matrix"``.
+        weight, edge_weight: columns of the weights of incidences and of sets.
+        header: whether the first line has the names of the columns; without it they are called 1, 2 …
+        separator: between the members of a list or line.
+        delimiter: between the cells of a table.
+    """
+
+    kind: str = "auto"
+    node: str | None = None
+    edge: str | None = None
+    members: tuple[str, ...] = ()
+    separator: str | None = None
+    delimiter: str | None = None
+    sets: tuple[str, ...] = ()
+    weight: str | None = None
+    edge_weight: str | None = None
+    header: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("auto", *KINDS):
+            raise ValueError(f"--layout must be one of {', '.join(('auto', *KINDS))}, got {self.kind!r}")
+        if self.sets and (self.members or self.edge or self.kind not in ("auto", "matrix")):
+            raise ValueError(
+                "--set-columns is for a row per node and a column of 0 and 1 for each set: leave out "
+                "--edge-column and --member-columns"
+            )
+        if self.members and (self.node or self.kind == "pairs"):
+            raise ValueError(
+                "--member-columns is for a row per set, --node-column for a row per member: give one of them"
+            )
+
+        if self.node is not None and self.node == self.edge:
+            raise ValueError(f"--node-column and --edge-column must be two columns, got {self.node!r} twice")
+
+    def of_file(self, path: Path) -> Layout:
+        """With the kind that the end of the name tells, if it tells one."""
+        if self.kind != "auto" or self.members or self.node or self.sets:
+            return self
+        return replace(self, kind=_ENDS.get(end_of(path), "auto"))
+
+    def of_table(self, table: Table, loose: bool = False) -> Layout:
+        """With the kind and the columns of a table; a ValueError says what has to be given.
+
+        ``loose``: a column with the names of sets that is not there is not missed.
+        """
+        kind, node, members = self.kind, self.node, self.members
+        if self.sets or kind == "matrix":
+            return self._of_matrix(table)
+        if kind == "auto":
+            paired = node or (_known(table, NODE_COLUMNS) and (self.edge or _known(table, EDGE_COLUMNS)))
+            kind = "sets" if members or (not paired and _known(table, MEMBERS)) else "pairs"
+        if kind == "sets":
+            members = expand(table, members) or _wanted(table, MEMBERS)
+            edge = self.edge or _known(table, ("id", *EDGE_COLUMNS))
+            if loose and edge not in table.columns:
+                edge = None
+            if edge is not None:
+                table.column(edge)
+            return replace(self, kind=kind, members=members, edge=edge)
+        node = node or _known(table, NODE_COLUMNS)
+        edge = self.edge or _known(table, EDGE_COLUMNS)
+        if node is None or edge is None:
+            raise ValueError(_which(table, node, edge))
+        table.column(node), table.column(edge)
+        return replace(self, kind=kind, node=node, edge=edge)
+
+    def _of_matrix(self, table: Table) -> Layout:
+        if not self.sets:
+            raise ValueError(
+                f"{table.path}: --set-columns must name the columns of 0 and 1, one for each set, or give a "
+                f"pattern such as 'club_*'; found {found_columns(table)}"
+            )
+        sets = expand(table, self.sets)
+        node = self.node or _known(table, ("id", "name", *NODE_COLUMNS))
+        if node is not None:
+            table.column(node)
+        return replace(self, kind="matrix", node=node, sets=sets)
+
+
+def expand(table: Table, names: Iterable[str]) -> tuple[str, ...]:
+    """Columns by name or by pattern, such as ``word_*``; a ValueError for a name that is not there."""
+    found: dict[str, None] = {}
+    for name in names:
+        alike = [name] if name in table.columns else fnmatch.filter(table.columns, name)
+        if not alike:
+            table.column(name)  # raises
+        found |= dict.fromkeys(alike)
+    return tuple(found)
+
+
+def end_of(path: Path) -> str:
+    """The end of a file's name, in lower case, before ``.gz``, ``.bz2`` or ``.xz``."""
+    return next((end for end in map(str.lower, reversed(path.suffixes)) if end not in _PACKED), "")
+
+
+def open_table(
+    data: Any, delimiter: str | None = None, header: bool = True, name: str = "the table"
+) -> Table:
+    """The columns of a file or DataFrame that has rows; the delimiter is found in the first line.
+
+    ``name`` is that of a DataFrame in messages.
+    """
+    table = from_frame(data, name) if is_frame(data) else _open_file(Path(data), delimiter, header)
+    if not table.size:
+        raise ValueError(f"{table.path} has a header line and no rows")
+    return table
+
+
+def _open_file(path: Path, delimiter: str | None, header: bool) -> Table:
+    if end_of(path) in (".parquet", ".pq"):
+        return read_parquet(path)
+    if end_of(path) in (".jsonl", ".ndjson", ".json"):
+        return read_records(path)
+    delimiter = delimiter or sniff(path)
+    check_delimiter(delimiter)
+    try:
+        return read_table(path, delimiter, header)
+    except ValueError as error:
+        hint = _HINT if "cells, got" in str(error) else ""
+        raise ValueError(f"{error}{hint}") from error
+
+
+def sniff(path: Path, choices: Iterable[str] = (",", ";", "\t", "|")) -> str:
+    """The most frequent delimiter of the first line outside quotes.
+
+    Without any it is a space, if the first lines have the same number of words, at least 2; else the first
+    choice.
+    """
+    lines = read_text(path)[: 1 << 20].splitlines()
+    lines = [line for line in lines if line.strip()]
+    if lines and lines[0][:4].lower() == "sep=" and len(lines[0].strip()) == 5:
+        return lines[0].strip()[4]
+    lines = [line for line in lines[:1000] if not line.startswith("#")] or lines
+    if not lines:
+        return ","
+    plain = "".join(lines[0].split('"')[::2])
+    best = max(choices, key=plain.count)
+    words = {len(line.split()) for line in lines[:100]}
+    return " " if best not in plain and len(words) == 1 and words.pop() > 1 else best
+
+
+def _known(table: Table, names: Iterable[str]) -> str | None:
+    """The column with one of ``names``, in any case."""
+    lower = {column.lower(): column for column in reversed(list(table.columns))}
+    return next((lower[name] for name in names if name in lower), None)
+
+
+def _wanted(table: Table, names: Iterable[str]) -> tuple[str, ...]:
+    found = _known(table, names)
+    if found is None:
+        raise ValueError(
+            f"{table.path}: --member-columns must say where the members are; found {found_columns(table)}"
+        )
+    return (found,)
+
+
+def _which(table: Table, node: str | None, edge: str | None) -> str:
+    have = f"{found_columns(table)}"
+    if node is None and edge is None:
+        return (
+            f"{table.path}: say where the sets are: --node-column and --edge-column (a row per member), "
+            f"--member-columns (a row per set) or --set-columns (a row per node, a column per set); found "
+            f"{have}{_no_header(table)}"
+        )
+    lacks, is_there = ("--edge-column", node) if edge is None else ("--node-column", edge)
+    return f"{table.path}: {lacks} is missing beside {short(is_there)}; found {have}"
+
+
+def _no_header(table: Table) -> str:
+    """A hint where the names of the columns look like cells."""
+    if not table.header or isinstance(table, FrameTable):
+        return ""
+    like_cells = sum(name in cells.texts or _is_float(name) for name, cells in table.columns.items())
+    if not like_cells:
+        return ""
+    return "; if the first line is no header: --no-header, and the columns are called 1, 2 …"
+
+
+def _is_float(text: str) -> bool:
+    try:
+        return float(text) == float(text)
+    except ValueError:
+        return False
+
+
+def found_columns(table: Table) -> str:
+    """The names of the columns, for messages."""
+    return short(list(table.columns), 300)

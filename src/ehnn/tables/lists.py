@@ -1,0 +1,100 @@
+"""Lists of names in the cells of a column or the lines of a file."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from ehnn._utils.validation import short
+from ehnn.io._cells import NO_NAME
+from ehnn.io._csv_table import Table
+
+SEPARATORS = ("\t", ";", "|", ",")
+_LITERAL = re.compile(r"(\[.*\]|\{.*\}|\(.*\)|(frozenset|set|array|Index)\(.*\))\Z", re.DOTALL)
+"""A cell that is a list in Python's or JSON's writing, or meant to be one."""
+_ADJACENT = re.compile(r"""['"]\s+['"]""")
+
+
+class Lists(NamedTuple):
+    """The members of each set, what stands between them in the file, and remarks for the user."""
+
+    members: list[list[str]]
+    separator: str | None
+    remarks: list[str]
+
+
+def split_lists(cells: list[str], separator: str | None, table: Table) -> Lists:
+    """The lists in a column, ``a;b;c`` or ``["a", "b"]`` as JSON and Python write them; what is between."""
+    meant = [_LITERAL.match(cell) is not None for cell in cells if cell]
+    if separator is None and 2 * sum(meant) > len(meant):
+        return Lists([_literal(cell, row, table) for row, cell in enumerate(cells)], None, [])
+    remarks: list[str] = []
+    if separator is None:
+        separator = separator_of(cells)
+        remarks = _rare(separator, cells)
+    if separator is None and any(len(cell.split()) > 1 for cell in cells):
+        separator = " "
+    lists = [cell.split(None if separator == " " else separator) for cell in cells]
+    return Lists(lists, separator, remarks)
+
+
+def _rare(separator: str | None, cells: list[str]) -> list[str]:
+    """A remark where a separator was guessed and is in few cells: it may be a typing error."""
+    holding = sum(separator in cell for cell in cells) if separator else 0
+    if not separator or 2 * holding >= sum(map(bool, cells)):
+        return []
+    return [
+        f"members are split at {separator!r}, which is in {holding} of {len(cells)} cells; another one: "
+        "--separator"
+    ]
+
+
+def separator_of(texts: Sequence[str]) -> str | None:
+    """The first separator in a fifth of the texts that may be of several members; None is any white space.
+
+    A semicolon or a bar counts where it is rarer too: names of several words do not hold one.
+    """
+    several = [text for text in texts if len(text.split()) > 1 or any(s in text for s in SEPARATORS)]
+    often = (s for s in SEPARATORS if sum(s in text for text in several) * 5 >= len(several) > 0)
+    rare = (s for s in (";", "|") if any(s in text for text in several))
+    return next(often, next(rare, None))
+
+
+def _literal(cell: str, row: int, table: Table) -> list[str]:
+    """The names in ``["a", "b"]`` as JSON and Python write it; None and null are blanks."""
+    if cell in NO_NAME:
+        return []
+    try:
+        names = [_name(name) for name in _parsed(cell)]
+        "".join(names).encode()  # half of a character could be written to no file
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        example = '["a", "b"]'
+        raise ValueError(
+            f"{table.place(row)}: {short(cell)} is not a list of names, such as {example}, as other cells are"
+        ) from None
+    return names
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, (str, int, float, type(None))):
+        raise TypeError
+    return "" if value is None else str(value)
+
+
+def _parsed(cell: str) -> Sequence[Any]:
+    try:
+        found = json.loads(cell)
+    except ValueError:
+        if _ADJACENT.search(cell):  # as NumPy prints: Python would make one name of two
+            raise
+        found = ast.literal_eval(cell)
+    if isinstance(found, str):  # ('ann')
+        return [found]
+    if isinstance(found, set):
+        return sorted(found, key=str)
+    if not isinstance(found, (list, tuple)):
+        raise TypeError
+    return found

@@ -1,0 +1,79 @@
+"""Tables of 0 and 1: a column for each set, or for each member."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ehnn._utils.validation import short
+from ehnn.hypergraph import Hypergraph
+from ehnn.io._cells import Cells, is_missing
+from ehnn.io._csv_table import Table
+
+from .layouts import Layout
+from .sheet import Columns, Sheet
+
+_YES = frozenset(("1", "1.0", "true", "yes", "y", "x", "t"))
+_NO = frozenset(("0", "0.0", "false", "no", "n", "f"))
+
+
+def _is_yes(text: str) -> bool:
+    return text.lower() in _YES
+
+
+def _is_truth(text: str) -> bool:
+    return text.lower() in _YES or text.lower() in _NO or is_missing(text)
+
+
+def is_one_hot(columns: Sequence[Cells]) -> bool:
+    """Whether all cells say yes or no, and some say each: names of members are other texts."""
+    texts = {str(text).lower() for cells in columns for text in cells.texts}
+    return all(map(_is_truth, texts)) and bool(texts & _YES) and bool(texts & _NO)
+
+
+def read_one_hot_sets(names: Sequence[str], columns: Sequence[Cells]) -> Hypergraph:
+    """A row per set and a column of 0 and 1 for each member, which is called as its column."""
+    edge, node = _ones(columns)
+    return Hypergraph.from_incidence((node, edge), len(columns), len(columns[0]), node_names=tuple(names))
+
+
+def read_matrix(layout: Layout, table: Table) -> Sheet:
+    """A row per node and a column of 0 and 1 for each set, which is called as its column."""
+    columns = [table.column(name) for name in layout.sets]
+    for name, cells in zip(layout.sets, columns, strict=True):
+        wrong = ~cells.where(_is_truth)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            told = f"column {short(name)} of --set-columns must hold 0 and 1, got {short(cells[row])}"
+            raise ValueError(f"{table.place(row)}: {told}")
+    names = _node_names(table, layout.node)
+    node, edge = _ones(columns)
+    h = Hypergraph.from_incidence(
+        (node, edge), table.size, len(columns), node_names=names, edge_names=layout.sets
+    )
+    about = Columns(table, np.arange(table.size), "node", names)
+    return Sheet(
+        table.path, layout, h, about, None, lambda e: f"{table.path}, column {short(layout.sets[e], 40)}"
+    )
+
+
+def _ones(columns: Sequence[Cells]) -> tuple[np.ndarray, np.ndarray]:
+    """Row and column of each cell that says yes."""
+    rows = [np.flatnonzero(cells.where(_is_yes)) for cells in columns]
+    column = np.repeat(np.arange(len(columns)), [len(part) for part in rows])
+    return np.concatenate([*rows, np.zeros(0, np.int64)]).astype(np.int64), column
+
+
+def _node_names(table: Table, column: str | None) -> tuple[str, ...]:
+    if column is None:
+        return tuple(map(str, range(1, table.size + 1)))
+    cells = table.column(column)
+    if "" in cells.texts:
+        raise ValueError(f"{table.place(cells.first(''))}: column {short(column)} is blank")
+    if len(cells.texts) != table.size:
+        again = int(np.argmax(np.bincount(cells.codes) > 1))
+        row = int(np.flatnonzero(cells.codes == again)[1])
+        told = f"{short(cells[row])} names a second node in column {short(column)}"
+        raise ValueError(f"{table.place(row)}: {told}")
+    return tuple(cells.tolist())

@@ -1,0 +1,175 @@
+"""How tables become a hypergraph with features: learned in training, kept with the model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ehnn._utils.validation import short
+from ehnn.hypergraph import Hypergraph
+from ehnn.io._cells import is_missing
+
+from .columns import Feature, encode, feature_from, new_texts, with_node_table
+from .layouts import Layout
+from .merged import Merged, merge
+from .sheet import Columns, Sheet
+from .sheets import digest_of, read_sheet
+
+TASKS = ("nodes", "sets", "incidences", "hyperedges")
+"""What has the label: nodes, sets, nodes within sets. ``"hyperedges"``: nothing has one."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The tables of a user, and what was said about them.
+
+    Attributes:
+        data: the table of sets, a file or a DataFrame.
+        nodes: a table of nodes, or None.
+        layout: which columns of ``data`` mean what.
+        id_column: the column of ``nodes`` that has their names.
+    """
+
+    data: Any
+    nodes: Any = None
+    layout: Layout = field(default_factory=Layout)
+    id_column: str | None = None
+
+    def read(self, loose: bool = False) -> Sheet:
+        """What is in them."""
+        sheet = read_sheet(self.data, self.layout, loose)
+        return sheet if self.nodes is None else with_node_table(sheet, self.nodes, self.id_column)
+
+    def tables(self) -> list[Any]:
+        return [self.data] if self.nodes is None else [self.data, self.nodes]
+
+    def digest(self) -> str:
+        """A sum over what is in all tables."""
+        return hashlib.sha256("".join(map(digest_of, self.tables())).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Reader:
+    """How tables are read.
+
+    Attributes:
+        task: one of `TASKS`.
+        label: the column of labels; None for hyperedges.
+        regression: whether labels are numbers.
+        layout: of the table of sets, found out.
+        id_column: of the table of nodes, None where there was none.
+        node_features, edge_features: the columns that become ``x`` and ``edge_x``.
+        digest: SHA-256 of the table of sets.
+        known: the hypergraph of training, to which tables are joined that are read later.
+    """
+
+    task: str
+    label: str | None
+    regression: bool
+    layout: Layout
+    id_column: str | None
+    node_features: tuple[Feature, ...]
+    edge_features: tuple[Feature, ...]
+    digest: str
+    known: Hypergraph | None = None
+
+    def columns(self, sheet: Sheet) -> Columns | None:
+        """What is said about the things that have labels."""
+        return {"sets": sheet.edges, "incidences": sheet.incidences}.get(self.task, sheet.nodes)
+
+    def graph(self, sheet: Sheet) -> Hypergraph:
+        """The hypergraph of a sheet with ``x`` and ``edge_x``."""
+        x = _encoded(self.node_features, sheet.nodes, sheet.h.num_nodes)
+        edge_x = _encoded(self.edge_features, sheet.edges, sheet.h.num_edges)
+        return sheet.h.replace(x=x, edge_x=edge_x)
+
+    def remarks(self, sheet: Sheet) -> list[str]:
+        """What a user should know about a later table: classes of features that are new."""
+        sides = (self.node_features, sheet.nodes), (self.edge_features, sheet.edges)
+        found = [new_texts(f, columns) for features, columns in sides if columns for f in features]
+        return list(filter(None, found))
+
+    def check(self, source: Source) -> None:
+        """A ValueError where a table of nodes is missing whose columns the model reads."""
+        if self.id_column is not None and self.node_features and source.nodes is None:
+            names = [feature.column for feature in self.node_features]
+            more = f" and {len(names) - 5} more" if names[5:] else ""
+            told = ", ".join(map(repr, names[:5]))
+            raise ValueError(f"the model reads the columns {told}{more} of a table of nodes: give --nodes")
+
+    def join(self, sheet: Sheet) -> Merged:
+        """A later table beside that of training."""
+        new = self.graph(sheet)
+        known = new if self.known is None else self.known
+        return merge(known, new, self._identity(sheet))
+
+    def _identity(self, sheet: Sheet) -> str:
+        """Which sets are one; see `merge`. Sets without names are known by their place in one file alone."""
+        named = sheet.layout.edge is not None or sheet.layout.kind in ("hif", "matrix")
+        if not named and sheet.digest != self.digest:
+            return "new"
+        return "same" if self.task == "sets" else "named"
+
+    def new_labels(self, sheet: Sheet, classes: list[Any]) -> str | None:
+        """A remark where a table has labels that the model cannot know."""
+        columns = self.columns(sheet)
+        if columns is None or self.regression or self.label not in columns.table.columns:
+            return None
+        cells, known = columns.table.column(self.label), set(map(str, classes))
+        new = cells.where(lambda cell: cell.removesuffix(".0") not in known and not is_missing(cell))
+        if not new.any():
+            return None
+        row = int(np.argmax(new))
+        return (
+            f"{columns.table.place(row)}: class {short(cells[row])} was not there in training and cannot be "
+            f"predicted; {new.sum()} rows have such a class"
+        )
+
+    # ------------------------------------------------------------------ saving
+
+    def about(self) -> dict[str, Any]:
+        """What goes to JSON."""
+        own = {k: v for k, v in vars(self).items() if k not in ("layout", "known")}
+        for name in ("node_features", "edge_features"):
+            own[name] = [vars(feature) for feature in getattr(self, name)]
+        names = None if self.known is None else [self.known.node_names, self.known.edge_names]
+        return {**own, "layout": asdict(self.layout), "known": names}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What goes to the tensors."""
+        if self.known is None:
+            return {}
+        kept = ("index", "x", "edge_x", "edge_weight", "incidence_weight")
+        found = {name: getattr(self.known, name) for name in kept}
+        return {f"known.{k}": v.contiguous() for k, v in found.items() if v is not None}
+
+    @classmethod
+    def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Reader:
+        """Inverse of `about` and `tensors`."""
+        layout = {**about["layout"]} | {n: tuple(about["layout"][n]) for n in ("members", "sets")}
+        sides = {n: tuple(map(feature_from, about[n])) for n in ("node_features", "edge_features")}
+        same = {n: about[n] for n in ("task", "label", "regression", "id_column", "digest")}
+        if same["task"] not in TASKS:
+            raise ValueError(f"there is no task {same['task']!r}")
+        options: dict[str, Any] = {**sides, **same}
+        return cls(layout=Layout(**layout), **options, known=_known(about["known"], tensors))
+
+
+def _known(names: Any, tensors: Mapping[str, Tensor]) -> Hypergraph | None:
+    if names is None:
+        return None
+    nodes, edges = map(tuple, names)
+    rows = {n: tensors.get(f"known.{n}") for n in ("x", "edge_x", "edge_weight", "incidence_weight")}
+    return Hypergraph.from_incidence(
+        tensors["known.index"], len(nodes), len(edges), **rows, node_names=nodes, edge_names=edges
+    )
+
+
+def _encoded(features: tuple[Feature, ...], columns: Columns | None, count: int) -> Tensor | None:
+    return encode(features, columns, count).to(torch.get_default_dtype()) if features else None

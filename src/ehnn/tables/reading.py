@@ -1,0 +1,165 @@
+"""From tables to a hypergraph with labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ehnn._utils.optional import suggest
+from ehnn.hypergraph import Hypergraph
+
+from .features import choose_features
+from .labels import class_remarks, read_labels
+from .layouts import Layout
+from .reader import TASKS, Reader, Source
+from .sheet import Sheet
+
+_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
+
+
+@dataclass(frozen=True)
+class TableData:
+    """What was read from tables.
+
+    Attributes:
+        h: with names, and the feature columns as ``x`` and ``edge_x``.
+        y: labels of the nodes, of the hyperedges, or of the incidences in the order of ``h.index``; None
+            where there is none.
+        reader: reads later tables in the same way.
+        sheet: the tables as they were read.
+        remarks: what a user should know.
+    """
+
+    h: Hypergraph
+    y: list[Any] | None
+    reader: Reader
+    sheet: Sheet
+    remarks: list[str]
+
+    @property
+    def task(self) -> str:
+        """``"nodes"``, ``"sets"``, ``"incidences"`` or ``"hyperedges"``; see `read`."""
+        return self.reader.task
+
+
+def read(
+    data: Any,
+    label_column: str | None = None,
+    *,
+    nodes: Any = None,
+    task: str | None = None,
+    regression: bool = False,
+    feature_columns: Sequence[str] | None = None,
+    id_column: str | None = None,
+    **layout: Any,
+) -> TableData:
+    """Read a table of sets, and perhaps one of nodes, into a hypergraph with labels.
+
+    >>> import pandas
+    >>> table = pandas.DataFrame({"person": ["ann", "bob", "cy"], "club": ["x", "x", "y"], "team": [1, 0, 1]})
+    >>> found = read(table, "team", node_column="person", edge_column="club")
+    >>> found.h.edges(), found.h.node_names, found.y
+    ([[0, 1], [2]], ('ann', 'bob', 'cy'), [1, 0, 1])
+
+    Args:
+        data: a file (CSV, also packed; Parquet, JSON lines, HIF, lines of names), or a DataFrame of pandas or
+            polars, or a table of pyarrow.
+        label_column: what to predict; blank where it is not known.
+        nodes: a table with a row per node.
+        task: what has the label: ``"nodes"``, ``"sets"``, or ``"incidences"`` (a node within a set). None:
+            found out. ``"hyperedges"``: there is no label.
+        regression: the label is a number.
+        feature_columns: columns to learn from, or patterns such as ``"word_*"``; None: all others of
+            ``nodes``.
+        id_column: names of the nodes in ``nodes``.
+        layout: ``node_column``, ``edge_column``, ``member_columns``, ``set_columns``, ``weight_column``,
+            ``edge_weight_column``, ``separator``, ``delimiter``, ``header`` and ``layout``, as in the options
+            of ``ehnn train``.
+
+    Raises:
+        ValueError: names the table, the line or row, the cause and what to do.
+    """
+    try:
+        source = Source(data, nodes, layout_of(**layout), id_column)
+        found = learn(source, label_column, task, regression, feature_columns)
+    except ValueError as error:
+        raise ValueError(_in_python(str(error))) from error
+    return replace(found, remarks=list(map(_in_python, found.remarks)))
+
+
+def layout_of(**given: Any) -> Layout:
+    """A `Layout` from arguments that are called as the options of the command line."""
+    names = {
+        "layout": "kind", "node_column": "node", "edge_column": "edge", "member_columns": "members",
+        "set_columns": "sets", "weight_column": "weight", "edge_weight_column": "edge_weight",
+        "separator": "separator", "delimiter": "delimiter", "header": "header",
+    }  # fmt: skip
+    wrong = next((name for name in given if name not in names), None)
+    if wrong is not None:
+        raise ValueError(f"there is no argument {wrong!r}{suggest(wrong, names)}")
+    found = {names[name]: value for name, value in given.items() if value is not None}
+    lists = {
+        n: (v,) if isinstance(v, str) else tuple(v) for n, v in found.items() if n in ("members", "sets")
+    }
+    return Layout(**(found | lists))
+
+
+def _in_python(message: str) -> str:
+    """Options of the command line as arguments of `read`."""
+    message = message.replace("--no-header", "header=False")
+    return _OPTION.sub(lambda match: match[1].replace("-", "_"), message)
+
+
+def learn(
+    source: Source,
+    label: str | None,
+    task: str | None = None,
+    regression: bool = False,
+    wanted: Sequence[str] | None = None,
+) -> TableData:
+    """Read tables for the first time: what columns hold is found out here."""
+    _check_task(task, label, regression)
+    sheet = source.read()
+    task = task or _task(sheet, source)
+    bare = Reader(task, label, regression, sheet.layout, sheet.id_column, (), (), sheet.digest)
+    node_features, edge_features, remarks = choose_features(bare, sheet, source.nodes is not None, wanted)
+    reader = replace(bare, node_features=node_features, edge_features=edge_features)
+    h = reader.graph(sheet)
+    y, more = (None, []) if label is None else _labels(reader, sheet, h)
+    return TableData(h, y, replace(reader, known=h), sheet, [*sheet.remarks, *remarks, *more])
+
+
+def _check_task(task: str | None, label: str | None, regression: bool) -> None:
+    if task is not None and task not in TASKS:
+        raise ValueError(f"--task must be one of {', '.join(TASKS)}, got {task!r}")
+    if task == "hyperedges" and (label is not None or regression):
+        raise ValueError(
+            "--task hyperedges learns from the sets alone: leave out --label-column and --regression"
+        )
+    if label is None and task != "hyperedges":
+        raise ValueError(
+            "--label-column must say what to predict; to learn which nodes form a set: --task hyperedges"
+        )
+
+
+def _task(sheet: Sheet, source: Source) -> str:
+    """A label in a row per set is the set's; anywhere else it is a node's."""
+    if source.nodes is None and sheet.nodes is None and sheet.edges is None:
+        raise ValueError(f"{sheet.path} has no columns for labels: give a table of nodes, --nodes")
+    return "sets" if source.nodes is None and sheet.nodes is None else "nodes"
+
+
+def _labels(reader: Reader, sheet: Sheet, h: Hypergraph) -> tuple[list[Any], list[str]]:
+    columns = reader.columns(sheet)
+    if columns is None:
+        give = "a row per member" if reader.task == "incidences" else "--nodes"
+        raise ValueError(f"{sheet.path} says nothing about {reader.task}: give {give}")
+    count = {"sets": h.num_edges, "incidences": h.num_incidences}.get(reader.task, h.num_nodes)
+    shared = reader.task == "nodes" and sheet.edges is not None and sheet.edges.table is columns.table
+    hint = "; for labels of sets: --task sets; of nodes within sets: --task incidences" if shared else ""
+    assert reader.label is not None
+    y = read_labels(columns, reader.label, count, reader.regression, hint)
+    told = () if reader.regression else class_remarks(y)
+    return y, [f"{columns.table.path}: column {reader.label!r} has {remark}" for remark in told]

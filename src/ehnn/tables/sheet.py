@@ -1,0 +1,71 @@
+"""What was read from a file of sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ehnn.hypergraph import Hypergraph
+from ehnn.io._csv_table import Table
+
+from .layouts import Layout
+
+
+@dataclass
+class Columns:
+    """A table whose rows are about nodes, or about sets; ``owner`` (``[rows]``) says which, -1: none.
+
+    ``what`` they are ("node", "set") and their ``names`` are for messages.
+    """
+
+    table: Table
+    owner: np.ndarray
+    what: str
+    names: Sequence[Hashable]
+
+
+class IncidenceNames(Sequence[Hashable]):
+    """``(node, set)`` by name for each incidence, made when asked for."""
+
+    def __init__(self, h: Hypergraph) -> None:
+        self.h = h
+
+    def __len__(self) -> int:
+        return self.h.num_incidences
+
+    def __getitem__(self, number: Any) -> Any:
+        node, edge = self.h.index[:, number].tolist()
+        return (self.h.node_names or ())[node], (self.h.edge_names or ())[edge]
+
+
+@dataclass
+class Sheet:
+    """What was read from ``path`` by its ``layout``. Names are text. ``nodes`` and ``edges``: what is said of
+    them, if it is.
+
+    ``line(edge)`` is where a set stands, for messages; ``id_column`` is that of a table of nodes;
+    ``remarks`` are for the user; ``incidences``: what is said of a node within a set, in the order of
+    ``h.index``; ``digest`` is a sum over the table.
+    """
+
+    path: str
+    layout: Layout
+    h: Hypergraph
+    nodes: Columns | None
+    edges: Columns | None
+    line: Callable[[int], str]
+    id_column: str | None = None
+    remarks: tuple[str, ...] = ()
+    incidences: Columns | None = None
+    digest: str = ""
+
+
+def first_rows(owner: np.ndarray, count: int) -> np.ndarray:
+    """``[count]`` the first row of each owner; -1 where it has none."""
+    rows = np.flatnonzero(owner >= 0)
+    first = np.full(count, -1)
+    first[owner[rows][::-1]] = rows[::-1]
+    return first

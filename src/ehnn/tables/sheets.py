@@ -1,0 +1,176 @@
+"""A file or DataFrame of sets as a hypergraph with names, and columns about nodes and sets."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ehnn._utils.validation import short
+from ehnn.hypergraph import Hypergraph
+from ehnn.io import from_named_edges, read_edge_lines
+from ehnn.io._cells import NO_NAME
+from ehnn.io._csv_sides import Side, as_floats
+from ehnn.io._csv_table import Table
+from ehnn.io._csv_values import parse
+from ehnn.io._support import raw_bytes, read_text, reading_once
+
+from .frames import is_frame
+from .hif import is_hif, read_attributes
+from .layouts import Layout, open_table
+from .lists import separator_of, split_lists
+from .matrices import is_one_hot, read_matrix, read_one_hot_sets
+from .sheet import Columns, IncidenceNames, Sheet, first_rows
+
+
+@reading_once()
+def read_sheet(data: Any, layout: Layout, loose: bool = False) -> Sheet:
+    """Read ``data``, a file or DataFrame of sets, whose columns ``layout`` names.
+
+    With ``loose``, a column with the names of sets need not be there.
+
+    Raises:
+        ValueError: names the file, the line and the column.
+    """
+    return replace(_read(data, layout, loose), digest=digest_of(data))
+
+
+def digest_of(data: Any) -> str:
+    """A SHA-256 sum of a file, or of the cells of a DataFrame."""
+    if not is_frame(data):
+        return hashlib.sha256(raw_bytes(data)).hexdigest()
+    found = hashlib.sha256()
+    for name, cells in open_table(data).columns.items():
+        found.update(json.dumps([name, cells.texts.tolist()]).encode() + cells.codes.tobytes())
+    return found.hexdigest()
+
+
+def _read(data: Any, layout: Layout, loose: bool) -> Sheet:
+    if not is_frame(data):
+        path = Path(data)
+        told, layout = layout.kind != "auto", layout.of_file(path)
+        if layout.kind == "lines":
+            return _lines(path, layout, told)
+        if layout.kind == "hif":
+            if told or is_hif(path):
+                return read_attributes(path, layout)
+            layout = replace(layout, kind="auto")
+    table = open_table(data, layout.delimiter, layout.header)
+    layout = replace(layout.of_table(table, loose), delimiter=table.delimiter or None)
+    return {"sets": _sets, "pairs": _pairs, "matrix": read_matrix}[layout.kind](layout, table)
+
+
+def _pairs(layout: Layout, table: Table) -> Sheet:
+    assert layout.node is not None
+    assert layout.edge is not None
+    node, edge = (
+        Side.read(table, key, None, "text", None, what)
+        for key, what in ((layout.node, "node"), (layout.edge, "hyperedge"))
+    )
+    rows = np.flatnonzero((node.owner >= 0) & (edge.owner >= 0))
+    weight = None if layout.weight is None else as_floats(parse(table, layout.weight, rows, float))
+    h = Hypergraph.from_incidence(
+        (node.owner[rows], edge.owner[rows]), len(node.names), len(edge.names), incidence_weight=weight,
+        edge_weight=None if layout.edge_weight is None else as_floats(edge.numbers(layout.edge_weight)),
+        node_names=tuple(node.names), edge_names=tuple(edge.names),
+    )  # fmt: skip
+    first = first_rows(edge.owner, len(edge.names))
+    sides = Columns(table, node.owner, "node", node.names), Columns(table, edge.owner, "set", edge.names)
+    pair = np.full(table.size, -1)
+    pair[rows] = _incidence_numbers(h, node.owner[rows], edge.owner[rows])
+    within = Columns(table, pair, "the node in the set", IncidenceNames(h))
+    again = len(rows) - h.num_incidences
+    remarks = (f"{table.path}: {again} of {len(rows)} rows repeat a node of a set; they count once",)
+    return Sheet(
+        table.path, layout, h, *sides, lambda e: table.place(int(first[e])), remarks=remarks * bool(again),
+        incidences=within,
+    )  # fmt: skip
+
+
+def _incidence_numbers(h: Hypergraph, node: np.ndarray, edge: np.ndarray) -> np.ndarray:
+    """``[len(node)]`` the column of ``h.index`` with each (node, hyperedge)."""
+    of_h = h.index.numpy()
+    return np.searchsorted(of_h[1] * h.num_nodes + of_h[0], edge * h.num_nodes + node)
+
+
+def _sets(layout: Layout, table: Table) -> Sheet:
+    names = _set_names(table, layout.edge)
+    about = Columns(table, np.arange(table.size), "set", names)
+    remarks: list[str] = []
+    columns = [table.column(name) for name in layout.members]
+    if len(columns) > 1 and is_one_hot(columns):
+        h = read_one_hot_sets(layout.members, columns)
+    elif len(columns) > 1:
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        h = _from_lists([["" if name in NO_NAME else name for name in row] for row in rows])
+    elif layout.members[0] in table.lists:
+        h = _from_lists(table.lists[layout.members[0]])
+    else:
+        lists, separator, remarks = split_lists(columns[0].tolist(), layout.separator, table)
+        layout, h = replace(layout, separator=separator), _from_lists(lists)
+    if layout.edge_weight is not None:
+        weights = as_floats(parse(table, layout.edge_weight, np.arange(table.size), float))
+        h = h.replace(edge_weight=weights)
+    if layout.weight is not None:
+        raise ValueError(
+            "--weight-column is for a row per member; for a weight per set: --edge-weight-column"
+        )
+    h = h.replace(edge_names=names)
+    return Sheet(table.path, layout, h, None, about, table.place, remarks=tuple(remarks))
+
+
+def _from_lists(lists: Sequence[Sequence[str]]) -> Hypergraph:
+    """A hypergraph from lists of names, in which blanks do not count."""
+    return from_named_edges([[name for name in map(str.strip, one) if name] for one in lists])
+
+
+def _set_names(table: Table, column: str | None) -> tuple[str, ...]:
+    """The names in a column, distinct; the numbers of the rows from 1 where there is none."""
+    if column is None:
+        return tuple(map(str, range(1, table.size + 1)))
+    names = table.column(column)
+    if "" in names.texts:
+        raise ValueError(f"{table.place(names.first(''))}: column {short(column)} is blank")
+    if len(names.texts) != len(names):
+        first = first_rows(names.codes, len(names.texts))[names.codes]
+        again = int(np.flatnonzero(first != np.arange(len(names)))[0])
+        before = int(first[again])
+        if all(table.column(c)[again] == table.column(c)[before] for c in table.columns):
+            raise ValueError(f"{table.place(again)}: the row repeats {table.place(before)}; leave one out")
+        raise ValueError(
+            f"{table.place(again)}: {short(names[again])} names a second set in column {short(column)}; "
+            "where a row is one member of a set, give --node-column and --edge-column"
+        )
+    return tuple(names.tolist())
+
+
+def _lines(path: Path, layout: Layout, told: bool) -> Sheet:
+    text = read_text(path)
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise ValueError(f"{path} is empty: expected a set of names in each line")
+    separator = layout.separator or separator_of(lines)
+    if separator is None or len(separator) > 1:
+        h = read_edge_lines(path, separator=separator, named=True, skip_blank=True)
+    else:
+        lines_of = io.StringIO(text, newline="")
+        reader = csv.reader(lines_of, delimiter=separator, skipinitialspace=True, strict=True)
+        try:
+            h = _from_lists([row for row in reader if any(map(str.strip, row))])
+        except csv.Error as error:
+            raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
+    if not told and h.num_edges > 2 and bool((h.orders == 2).all()):
+        raise ValueError(
+            f"{path}: each of the {h.num_edges} lines has two names. A node and its set: --layout pairs "
+            "--no-header --node-column 1 --edge-column 2. Two nodes that form a set: --layout lines"
+        )
+    names = tuple(map(str, range(1, h.num_edges + 1)))
+    layout = replace(layout, separator=separator)
+    return Sheet(str(path), layout, h.replace(edge_names=names), None, None, lambda e: f"{path}, set {e + 1}")

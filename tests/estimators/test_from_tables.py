@@ -1,0 +1,127 @@
+"""One path: what the command line trains, Python reads, and the other way round."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ehnn
+
+pd = pytest.importorskip("pandas")
+
+QUICK: dict[str, Any] = {"model": "ehnn-mlp", "width": 8, "epochs": 3, "device": "cpu"}
+
+
+def members() -> Any:
+    draw = np.random.default_rng(0)
+    rows = [(f"p{2 * v + c % 2}", f"c{c}") for c in range(24) for v in draw.choice(15, 4, replace=False)]
+    return pd.DataFrame(rows, columns=["person", "club"])
+
+
+def people() -> Any:
+    return pd.DataFrame({"person": [f"p{i}" for i in range(30)], "team": ["ab"[i % 2] for i in range(30)],
+                         "age": range(30)})  # fmt: skip
+
+
+def table(**options: Any) -> ehnn.tables.TableData:
+    return ehnn.tables.read(
+        members(), "team", nodes=people(), node_column="person", edge_column="club", **options
+    )
+
+
+def test_a_table_is_fitted_saved_and_asked_about_later_tables(tmp_path: Path) -> None:
+    data = table()
+    model = ehnn.NodeClassifier(**QUICK).fit(data)
+    model.save(tmp_path)
+    again = ehnn.estimators.load(tmp_path)
+    whole = model.predict_proba(data.h)
+    source = ehnn.tables.Source(members(), people())
+    np.testing.assert_allclose(again.predict_proba(source), whole, atol=1e-6)
+    np.testing.assert_allclose(again.predict_proba(data), whole, atol=1e-6)
+    later = members().head(3).replace("c0", "new club")
+    with pytest.warns(UserWarning, match="1 of 1 sets were not there in training, 'new club' for one"):
+        found = again.predict(ehnn.tables.Source(later, people()))
+    assert found.shape == (30,)
+    with pytest.raises(ValueError, match="reads the columns 'age' of a table of nodes"):
+        again.predict(members())
+
+
+def test_labels_of_other_things_are_refused() -> None:
+    lists = pd.DataFrame({"members": [["a", "b"], ["b", "c"], ["a"]], "kind": ["x", "y", "x"]})
+    with pytest.raises(
+        ValueError, match="labels of the table are of sets, and NodeClassifier learns those of nodes"
+    ):
+        ehnn.NodeClassifier(**QUICK).fit(ehnn.tables.read(lists, "kind"))
+
+
+def test_a_model_of_the_command_line_is_read_in_python(tmp_path: Path, monkeypatch) -> None:
+    typer = pytest.importorskip("typer.testing")
+    from ehnn.cli.app import app
+
+    monkeypatch.chdir(tmp_path)
+    members().to_csv("members.csv", index=False)
+    people().drop(columns="age").to_csv("people.csv", index=False)
+    command = "train --data members.csv --node-column person --edge-column club --nodes people.csv --out m"
+    quick = [
+        "--label-column",
+        "team",
+        "--model",
+        "ehnn-mlp",
+        "--epochs",
+        "3",
+        "--width",
+        "8",
+        "--device",
+        "cpu",
+    ]
+    assert typer.CliRunner().invoke(app, [*command.split(), *quick]).exit_code == 0
+    asked = ["predict", "--model", "m", "--data", "members.csv"]
+    assert typer.CliRunner().invoke(app, asked).exit_code == 0
+    written = pd.read_csv("predictions.csv")
+    model = ehnn.estimators.load("m")
+    for form in ("members.csv", members()):
+        np.testing.assert_allclose(model.predict_proba(form), written[["p(a)", "p(b)"]], atol=2e-6)
+    assert model.predict(
+        ehnn.tables.read(members(), task="hyperedges", node_column="person", edge_column="club").h
+    ).shape
+
+
+def test_hyperedges_are_known_by_name_or_by_their_nodes() -> None:
+    """A member that reads the incidence matrix must not take one hyperedge for another."""
+    from ehnn.estimators.portfolio.company import Company
+    from ehnn.estimators.portfolio.node_table import incidence_matrix
+
+    edges = {"x": ["a", "b"], "y": ["b", "c"], "z": ["a", "c", "d"]}
+    fitted = ehnn.io.from_named_edges(edges)
+    company = Company.of(fitted, np.zeros(4, np.int64), None)
+    other = ehnn.io.from_named_edges({"new": ["d", "e"], "z": ["a", "c", "d"], "x": ["b", "a", "e"]})
+    found = company.columns(company.group_places(other), incidence_matrix(other)).toarray()
+    names = other.node_names
+    assert [set(np.array(names)[column > 0]) for column in found.T] == [
+        {"a", "b", "e"},
+        set(),
+        {"a", "c", "d"},
+    ]
+    unnamed = other.replace(edge_names=None)
+    found = company.columns(company.group_places(unnamed), incidence_matrix(unnamed)).toarray()
+    assert [set(np.array(names)[column > 0]) for column in found.T] == [set(), set(), {"a", "c", "d"}]
+    none = ehnn.io.from_named_edges({})
+    assert company.columns(company.group_places(none), incidence_matrix(none)).shape[0] == 0
+
+
+def test_a_column_that_was_constant_in_fit_says_nothing_later() -> None:
+    from ehnn.estimators.portfolio.linear import Linear
+    from ehnn.estimators.portfolio.outputs import Output
+
+    draw = np.random.default_rng(0)
+    x = np.stack([draw.normal(size=200), np.full(200, 0.6931472)], 1).astype(np.float32)
+    target = (x[:, 0] > 0).astype(np.int64)
+    model = Linear(Output("classes", 2)).fit(x, target, np.arange(200), None, 0)
+    other = x.copy()
+    other[:, 1] = 1.0986123
+    np.testing.assert_allclose(model.scores(other), model.scores(x), atol=1e-6)
+    far = x * np.array([1000.0, 1.0], np.float32)
+    assert np.abs(model.scores(far)).max() < 10 * np.abs(model.scores(x)).max()

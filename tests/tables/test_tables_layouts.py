@@ -1,0 +1,64 @@
+"""Which columns of a table are nodes and sets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ehnn.io import to_named_edges
+from ehnn.tables.layouts import Layout
+from ehnn.tables.sheets import read_sheet
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+WANTED = {"s": ["ann", "Bob, jr", "cy"], "t": ["cy", "dan"]}
+HIF = {
+    "incidences": [{"node": n, "edge": e} for e, members in WANTED.items() for n in members],
+    "nodes": [{"node": "ann", "attrs": {"team": "red"}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "layout"),
+    [
+        ("a.csv", 'node,edge\nann,s\n"Bob, jr",s\ncy,s\ncy,t\ndan,t\n', Layout()),
+        ("a.csv", "person;club\nann;s\nBob, jr;s\ncy;s\ncy;t\ndan;t\n", Layout(node="person", edge="club")),
+        ("a.csv", '\ufeffNode , Edge\r\nann, s\r\n"Bob, jr",s\r\ncy,s\r\n,\r\ncy,t\r\ndan,t\r\n', Layout()),
+        ("a.tsv", "edge\tnode\ns\tann\ns\tBob, jr\ns\tcy\nt\tcy\nt\tdan\nt\tcy", Layout()),
+        ("a.csv", 'id,members\ns,"ann;Bob, jr;cy;"\nt,cy; dan\n', Layout()),
+        ("a.csv", 'set,items\ns,"ann|Bob, jr|cy|ann"\nt,cy|dan\n', Layout()),
+        ("a.csv", 'id,members\ns,"[\'ann\', \'Bob, jr\', \'cy\']"\nt,"[""cy"", ""dan""]"\n', Layout()),
+        ("a.csv", 'id,a,b,c\ns,ann,"Bob, jr",cy\nt,cy,dan,\n', Layout(members=("a", "b", "c"))),
+        ("a.json", json.dumps(HIF), Layout()),
+    ],
+    ids=["pairs", "semicolons", "mark-and-windows", "tabs", "lists", "bars", "literals", "columns", "hif"],
+)
+def test_layouts(name: str, text: str, layout: Layout) -> None:
+    Path(name).write_bytes(text.encode())
+    found = to_named_edges(read_sheet(Path(name), layout).h)
+    assert isinstance(found, dict)
+    assert {e: sorted(set(m)) for e, m in found.items()} == {e: sorted(m) for e, m in WANTED.items()}
+
+
+@pytest.mark.parametrize(
+    ("text", "layout"),
+    [
+        ("ann\tBob, jr\tcy\n\ncy\tdan\n", Layout()),
+        ('ann,"Bob, jr",cy\r\ncy, dan,,\r\n', Layout()),
+        ("ann;Bob, jr;cy\ncy;dan", Layout(separator=";")),
+    ],
+    ids=["tabs", "quoted", "separator"],
+)
+def test_lines(text: str, layout: Layout) -> None:
+    Path("a.txt").write_text(text, encoding="utf-8", newline="")
+    sheet = read_sheet(Path("a.txt"), layout)
+    assert list(map(sorted, to_named_edges(sheet.h).values())) == list(map(sorted, WANTED.values()))
+    assert sheet.h.edge_names == ("1", "2")
+
+
+def test_white_space_separates_lines_without_another_separator() -> None:
+    Path("a.txt").write_text("a b  c\nc d\n", encoding="utf-8")
+    assert read_sheet(Path("a.txt"), Layout()).h.edges() == [[0, 1, 2], [2, 3]]

@@ -1,0 +1,181 @@
+"""Tables as people have them: each is read right, or refused with a message that says what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ehnn.tables.columns import Category, Number, encode, learn_feature, with_node_table
+from ehnn.tables.labels import class_remarks, read_labels
+from ehnn.tables.layouts import Layout
+from ehnn.tables.sheet import Sheet
+from ehnn.tables.sheets import read_sheet
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+LONG = "a very long name, " * 20
+
+
+def sheet_of(text: str | bytes, name: str = "t.csv", **layout: object) -> Sheet:
+    Path(name).write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_sheet(Path(name), Layout(**layout))  # type: ignore[arg-type]
+
+
+def sets(sheet: Sheet) -> dict[object, list[object]]:
+    names = sheet.h.node_names
+    return dict(zip(sheet.h.edge_names, [[names[v] for v in e] for e in sheet.h.edges()], strict=True))
+
+
+AB = {"e": ["a", "b"], "f": ["b"]}
+MESSY = {
+    "byte-order mark and Windows line ends": "\ufeffnode,edge\r\na,e\r\nb,e\r\nb,f\r\n",
+    "old Macintosh line ends": "node,edge\ra,e\rb,e\rb,f\r",
+    "sep= line of Excel": "sep=;\r\nnode;edge\r\na;e\r\nb;e\r\nb;f\r\n",
+    "delimiter at the end of all lines": "node,edge,\na,e,\nb,e,\nb,f,\n",
+    "delimiter at the end of rows": "node,edge\na,e,\nb,e,\nb,f,\n",
+    "the same with quotes": 'node,edge\n"a",e,\nb,e,\nb,f,\n',
+    "blank lines": "\n\nnode,edge\n\na,e\n  \nb,e\n\nb,f\n\n",
+    "comments above the header": "# made by a program, in 2024\n# for you\nnode,edge\na,e\nb,e\nb,f\n",
+    "header behind a mark": "#node,edge\na,e\nb,e\nb,f\n",
+    "rows of blank cells": "node,edge\na,e\n,\nb,e\nb,f\n",
+    "row numbers of pandas": ",node,edge\n0,a,e\n1,b,e\n2,b,f\n",
+    "bars": "node|edge\na|e\nb|e\nb|f\n",
+    "spaces": "node   edge\na      e\nb  e\nb f\n",
+    "names in capitals, the sets first": "EDGE,NODE\ne,a\ne,b\nf,b\n",
+    "duplicate rows": "node,edge\na,e\nb,e\nb,f\na,e\n",
+    "white space around cells": "node , edge\n a , e\nb ,e \nb, f\n",
+}
+
+
+@pytest.mark.parametrize("kind", MESSY)
+def test_messy_tables_are_read_right(kind: str) -> None:
+    assert sets(sheet_of(MESSY[kind])) == AB
+
+
+def test_repeated_rows_are_told() -> None:
+    assert "1 of 4 rows repeat" in sheet_of(MESSY["duplicate rows"]).remarks[0]
+
+
+def test_names_that_look_like_numbers_or_dates_stay_as_they_are() -> None:
+    sheet = sheet_of("node,edge\n007,2024-01-05\n7,2024-01-05\n1e3,2024-01-05\n1000,x\n٣,x\n")
+    assert sheet.h.node_names == ("007", "7", "1e3", "1000", "٣")
+    assert sheet.h.edge_names == ("2024-01-05", "x")
+
+
+def test_long_names_quotes_and_line_ends_in_cells() -> None:
+    sheet = sheet_of(f'node,edge\n"{LONG}","two\nlines"\n"say ""hi""","two\nlines"\n')
+    assert sets(sheet) == {"two\nlines": [LONG.strip(), 'say "hi"']}
+
+
+def test_an_id_column_at_the_end_and_a_label_with_blanks() -> None:
+    sheet = sheet_of("node,edge\na,e\nb,e\nc,e\n")
+    Path("n.csv").write_text("size,team,id\n1,red,a\n2,?,b\n,blue,c\n", encoding="utf-8")
+    found = with_node_table(sheet, Path("n.csv"))
+    assert (found.remarks, found.id_column) == ((), "id")
+    assert read_labels(found.nodes, "team", 3, False) == ["red", None, "blue"]
+    assert encode([learn_feature(found.nodes, "size", 3)], found.nodes, 3)[:, 0].tolist() == [1, 2, 1.5]
+
+
+def test_labels_of_minus_one_are_classes() -> None:
+    sheet = sheet_of("node,edge,vote\na,e,-1\nb,e,0\nc,e,1\nd,f,-1\nf,f,0\ng,f,1\n")
+    assert read_labels(sheet.nodes, "vote", 6, False) == ["-1", "0", "1", "-1", "0", "1"]
+
+
+def test_many_numbers_as_classes_are_told() -> None:
+    rows = "".join(f"n{i},e{i % 5},{i % 67}\n" for i in range(200))
+    values = read_labels(sheet_of("node,edge,age\n" + rows).nodes, "age", 200, False)
+    told = "67 different numbers, read as classes; to predict a number: --regression"
+    assert class_remarks(values) == [told]
+    assert class_remarks(["a", "b", None]) == []
+
+
+def test_600_classes_and_columns_of_mixed_types() -> None:
+    rows = "".join(f"n{i},e{i % 7},c{i % 600},{'x' if i % 2 else i}\n" for i in range(1800))
+    sheet = sheet_of("node,edge,kind,mixed\n" + rows)
+    assert len(set(read_labels(sheet.nodes, "kind", 1800, False))) == 600
+    with pytest.raises(ValueError, match=r"line 3: column 'mixed' holds numbers elsewhere, got 'x'"):
+        learn_feature(sheet.nodes, "mixed", 1800)
+
+
+def test_decimal_commas_of_a_semicolon_table() -> None:
+    sheet = sheet_of("node;edge;size\na;e;1,5\nb;e;2,25\nc;f;-3\n")
+    assert isinstance(learn_feature(sheet.nodes, "size", 3), Number)
+    classes = sheet_of("node,edge,k\na,e,x\nb,e,y\nc,e,x\n").nodes
+    assert learn_feature(classes, "k", 3) == Category("k", ("x", "y"))
+
+
+# ---------------------------------------------------------------------- 0 and 1
+
+
+def test_a_column_of_0_and_1_for_each_member() -> None:
+    text = "basket,apple,pear,fig\nb1,1,0,1\nb2,0,1,0\nb3,0,0,0\n"
+    sheet = sheet_of(text, members=("apple", "pear", "fig"), edge="basket")
+    assert sets(sheet) == {"b1": ["apple", "fig"], "b2": ["pear"], "b3": []}
+    assert sheet.h.node_names == ("apple", "pear", "fig")
+    assert sets(sheet_of(text, members=("[apf]*",), edge="basket")) == sets(sheet)
+
+
+def test_a_column_of_0_and_1_for_each_set() -> None:
+    sheet = sheet_of("name,team,c_x,c_y\nann,red,1,0\nbob,blue,TRUE,yes\ncy,red,,no\n", sets=("c_*",))
+    assert sets(sheet) == {"c_x": ["ann", "bob"], "c_y": ["bob"]}
+    assert sheet.h.node_names == ("ann", "bob", "cy")
+    assert read_labels(sheet.nodes, "team", 3, False) == ["red", "blue", "red"]
+    with pytest.raises(ValueError, match=r"line 3: column 'c' of --set-columns must hold 0 and 1, got '2'"):
+        sheet_of("name,c\na,1\nb,2\n", sets=("c",))
+
+
+# ---------------------------------------------------------------------- no header
+
+
+PAIRS = "".join(f"n{i % 9} s{i % 4}\n" for i in range(30))
+
+
+def test_lines_of_two_names_are_not_taken_for_sets_unless_told() -> None:
+    with pytest.raises(ValueError, match=r"each of the 30 lines has two names.*--no-header.*--layout lines"):
+        sheet_of(PAIRS, "a.txt")
+    assert sheet_of(PAIRS, "a.txt", kind="lines").h.num_edges == 30
+    sheet = sheet_of(PAIRS, "a.txt", kind="pairs", header=False, node="1", edge="2")
+    assert (sheet.h.num_nodes, sheet.h.num_edges) == (9, 4)
+    assert sheet.nodes.table.place(0) == "a.txt, line 1"
+
+
+def test_a_table_without_a_header_is_told() -> None:
+    text = "n1,s1\nn2,s1\nn1,s2\n"
+    with pytest.raises(ValueError, match=r"\['n1', 's1'\]; if the first line is no header: --no-header"):
+        sheet_of(text)
+    with pytest.raises(ValueError, match=r"no column '1'.*for a file without a header line: --no-header"):
+        sheet_of(text, node="1", edge="2")
+    assert sets(sheet_of(text, header=False, node="1", edge="2")) == {"s1": ["n1", "n2"], "s2": ["n1"]}
+    assert sets(sheet_of("# a comment\n" + text, header=False, node="1", edge="2"))["s2"] == ["n1"]
+
+
+# ---------------------------------------------------------------------- weights
+
+
+def test_weights_are_read_or_told() -> None:
+    text = "node,edge,w,v\na,e,2,0.5\nb,e,1,0.5\nb,f,3,4\n"
+    h = sheet_of(text, weight="w", edge_weight="v").h
+    assert h.incidence_weight.tolist() == [2, 1, 3]
+    assert h.edge_weight.tolist() == [0.5, 4]
+    h = sheet_of("members,v\na;b,0.5\nb,4\n", edge_weight="v").h
+    assert h.edge_weight.tolist() == [0.5, 4]
+    with pytest.raises(ValueError, match=r"line 3: column 'w' must be a number, got 'x'"):
+        sheet_of("node,edge,w\na,e,2\nb,e,x\n", weight="w")
+    with pytest.raises(ValueError, match="--weight-column is for a row per member"):
+        sheet_of("members,v\na;b,0.5\n", weight="v")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("node,edge,\na,e,1\n", "column 3 has no name in the header; give it one"),
+        ("node,edge\na,e\nb\n", "line 3: expected 2 cells, got 1"),
+        ("# only\n# comments\n", "t.csv is empty"),
+        ("node,edge\na,e,x\nb,e,y\n", "line 2: expected 2 cells, got 3"),
+        ("node,node\na,e\n", "the column 'node' appears twice"),
+    ],
+)
+def test_what_cannot_be_read_is_named(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        sheet_of(text)
