@@ -1,25 +1,28 @@
-"""Learning on hypergraphs with every permutation-equivariant linear operation there is."""
+"""Learning on hypergraphs in PyTorch: predict labels of nodes, sets and hypergraphs."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimators import (
+        HyperedgeClassifier,
         HyperedgePredictor,
+        HyperedgeRegressor,
         HypergraphClassifier,
         HypergraphRegressor,
+        IncidenceClassifier,
         NodeClassifier,
         NodeRegressor,
     )
     from .hypergraph import Hypergraph, batch
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
-    "HyperedgePredictor", "Hypergraph", "HypergraphClassifier", "HypergraphRegressor", "NodeClassifier",
-    "NodeRegressor", "batch",
+    "HyperedgeClassifier", "HyperedgePredictor", "HyperedgeRegressor", "Hypergraph", "HypergraphClassifier",
+    "HypergraphRegressor", "IncidenceClassifier", "NodeClassifier", "NodeRegressor", "batch",
 ]  # fmt: skip
 
-_ROOMS = {
+_PACKAGES = {
     "algebra",
     "datasets",
     "estimators",
@@ -30,30 +33,37 @@ _ROOMS = {
     "overlap",
     "parallel",
     "report",
-    "reproduce",
+    "tables",
     "tasks",
     "testing",
     "training",
 }
-_PLACES = {
+_DEFINED_IN = {
     "Hypergraph": "hypergraph",
     "batch": "hypergraph",
+    "HyperedgeClassifier": "estimators",
     "HyperedgePredictor": "estimators",
+    "HyperedgeRegressor": "estimators",
     "HypergraphClassifier": "estimators",
     "HypergraphRegressor": "estimators",
+    "IncidenceClassifier": "estimators",
     "NodeClassifier": "estimators",
     "NodeRegressor": "estimators",
 }
 
+_MOVED = {"bench": "ehnn_paper.benches", "reproduce": "ehnn_paper", "results": "ehnn_paper.results"}
+
 
 def __getattr__(name: str) -> Any:
     """Everything is imported when first used, so that ``import ehnn`` and its command start at once."""
-    if name in _PLACES:
-        return getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
-    if name in _ROOMS:
+    if name in _DEFINED_IN:
+        return getattr(import_module(f"{__name__}.{_DEFINED_IN[name]}"), name)
+    if name in _PACKAGES:
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._utils.moved import former
+
+    return former(__name__, _MOVED)(name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_ROOMS, "__version__"})
+    return sorted({*__all__, *_PACKAGES, "__version__"})

@@ -14,7 +14,10 @@ from typer.testing import CliRunner
 from ehnn.cli.app import app
 from ehnn.cli.lists import expand_lists
 
-QUICK = ("--epochs", "3", "--width", "8", "--device", "cpu")
+QUICK = ("--model", "ehnn-mlp", "--epochs", "3", "--width", "8", "--device", "cpu")
+"""A model that is trained in a moment."""
+FAST = ("--budget", "0.2", "--device", "cpu")
+"""The default model, with next to no time."""
 PEOPLE, CLUBS = 48, 40
 
 

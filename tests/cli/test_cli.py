@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
 pytest.importorskip("typer")
 
+import typer
 from typer.testing import CliRunner
 
 import ehnn
+from ehnn.cli import plugins
 from ehnn.cli.app import app
-from ehnn.cli.experiments import EXPERIMENTS
+from ehnn.cli.lazy import Lazy, LazyGroup
 from ehnn.cli.lists import expand_lists
-from ehnn.results import read_rows
-
-ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(ehnn.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
 
 
 def run(*arguments: str, code: int = 0) -> str:
@@ -61,13 +57,10 @@ def test_version() -> None:
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ((), ("train", "predict", "report", "data", "reproduce", "tune", "bench", "check", "--version")),
-        (("reproduce",), (*EXPERIMENTS, "--models", "--setting", "--seeds", "--epochs", "--device", "--out")),
-        (("train",), ("--data", "--label-column", "--task", "--nodes", "--out", "k-edge", "nodes")),
-        (("train", "k-edge"), ("--model", "--setting", "--lr", "--patience", "--out")),
-        (("train", "nodes"), ("--dataset", "--model", "--parallel", "--ranks", "--data-dir")),
+        ((), ("train", "predict", "explain", "report", "data", "check", "--version")),
+        (("train",), ("--data", "--label-column", "--task", "--nodes", "--out")),
+        (("explain",), ("MODEL", "DATA", "--node", "--set", "--target")),
         (("predict",), ("--model", "--data", "--out", "--force")),
-        (("tune",), ("--dataset", "--sampler", "--trials", "--storage")),
         (("check",), ("equivariant", "--device")),
         (("data",), ("list", "fetch", "info", "convert")),
         (("data", "convert"), ("FROM", "TO", "--from", "--to", "--force")),
@@ -82,32 +75,8 @@ def test_help_reads_well(command: tuple[str, ...], words: tuple[str, ...]) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("reproduce k-egde", "unknown experiment 'k-egde' (did you mean 'k-edge'?). Known: k-edge, ablation"),
-        (
-            "reproduce k-edge --models ehnn-mpl",
-            "unknown model 'ehnn-mpl' (did you mean 'ehnn-mlp'?). Known: all-deep",
-        ),
-        (
-            "reproduce k-edge --setting seen outer",
-            "unknown setting 'outer'. Known: seen, interpolation, extrapol",
-        ),
-        ("reproduce k-edge --device gpus", "unknown device 'gpus'"),
-        ("reproduce k-edge --seeds 0", "'--seeds'"),
-        ("reproduce k-edge --seeds many", "'--seeds'"),
-        ("reproduce k-edge --sede 3", "--seeds"),
-        ("reproduce nodes --datasets zo", "unknown dataset 'zo' (did you mean 'zoo'?)"),
         ("reprodcue", "No such command 'reprodcue'"),
-        ("train zoo --model ehnn-mlp", "unknown task 'zoo'. Known: k-edge, nodes"),
-        ("train k-edge --dataset zoo --model ehnn-mlp", "No such option"),
-        ("train nodes --dataset zoo --model ehnn-mlp --parallel yes", "unknown way to go parallel 'yes'"),
-        ("train nodes --dataset zoo --model ehnn-mlp --ranks 2", "--ranks goes with --parallel partition"),
-        ("train nodes --data a.csv --model ehnn-mlp", "No such option"),
-        ("tune --dataset zoo --model ehnn", "unknown model 'ehnn'"),
-        ("tune --dataset zo --model ehnn-mlp", "unknown dataset 'zo' (did you mean 'zoo'?)"),
-        ("tune --dataset zoo --model ehnn-mlp --sampler best", "unknown sampler 'best'."),
-        ("train k-edge --model ehnn", "unknown model 'ehnn'"),
-        ("train k-edge --model ehnn-mlp --lr -1", "lr must be above 0"),
-        ("train k-edge --model ehnn-mlp --schedule linear", "schedule must be one of"),
+        ("train zoo --model ehnn-mlp", "unknown task 'zoo'"),
         ("data info zooo", "unknown dataset 'zooo' (did you mean 'zoo'?)"),
         ("data fetch zoo nothing", "unknown dataset 'nothing'."),
     ],
@@ -179,86 +148,65 @@ def test_data_that_cannot_be_fetched(tmp_path: Path, monkeypatch) -> None:
 # ---------------------------------------------------------------------- training
 
 
-def test_reproduce(tmp_path: Path, monkeypatch) -> None:
-    pytest.importorskip("matplotlib")
-    monkeypatch.chdir(tmp_path)
-    command = "reproduce k-edge --models all-deep-sets ehnn-mlp --setting seen --epochs 2 --seeds 1"
-    text = run(*command.split())
-    assert "on validation best on test paper seeds" in text
-    assert "98.02" in text
-    rows = read_rows("k-edge", "results")
-    assert [(row["model"], row["selection"]) for row in rows] == [
-        (model, rule) for model in ("all-deep-sets", "ehnn-mlp") for rule in ("validation", "test-best")
-    ]
-    assert rows[2]["command"] == "ehnn reproduce k-edge --setting seen --models ehnn-mlp --seeds 1 --epochs 2"
-    assert Path("results/k-edge.csv").exists()
-    assert Path("results/k-edge.png").exists()
-    again = run(*command.split())
-    assert "ehnn-mlp, seen: done before" in again
+def made(monkeypatch, *points: SimpleNamespace) -> typer.Typer:
+    """An app of the commands of other packages alone, ``train`` as a group."""
+    monkeypatch.setattr(plugins, "entry_points", lambda group: points if group == "ehnn.commands" else ())
+
+    class Tasks(LazyGroup):
+        lazy = plugins.commands_of("train")
+
+    class Commands(LazyGroup):
+        lazy = MappingProxyType({"train": Lazy(lambda: train, "Train."), **plugins.commands_of()})
+
+    train, app = (typer.Typer(cls=kind, rich_markup_mode=None) for kind in (Tasks, Commands))
+    for one in (train, app):
+        one.callback()(lambda: None)
+    return app
 
 
-def test_reproduce_without_matplotlib_says_what_to_install(tmp_path: Path, monkeypatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    command = "reproduce ablation --models all-deep-sets --setting seen --epochs 1 --seeds 1"
-    assert ".[plot]" in run(*command.split())
-    assert read_rows("ablation", "results")
+@pytest.mark.parametrize(
+    "command", ["reproduce k-edge --seeds 2", "bench", "tune --help", "match", "train nodes --ranks 2"]
+)
+def test_commands_of_the_paper_say_how_to_get_them(command: str, monkeypatch) -> None:
+    said = CliRunner().invoke(made(monkeypatch), command.split())
+    assert said.exit_code == 2
+    assert "is in the package ehnn-paper, which is not installed: pip install ./paper" in said.output
 
 
-def test_train(tmp_path: Path) -> None:
-    from safetensors.torch import load_file
-
-    from ehnn.reproduce.k_edge import TABLE_1
-
-    command = f"train k-edge --model all-deep-sets --epochs 2 --lr 0.01 --schedule cosine --out {tmp_path}"
-    assert "test, chosen on validation:" in run(*command.split())
-    TABLE_1["all-deep-sets"].make().load_state_dict(load_file(tmp_path / "best.safetensors"))
-    assert len((tmp_path / "metrics.jsonl").read_text().splitlines()) == 2
-    other = run(*command.replace("0.01", "0.02").split(), code=2)
-    assert "holds another run (lr was 0.01, now 0.02); choose another --dir" in other
-    other = run(*command.replace("k-edge", "k-edge --setting extrapolation").split(), code=2)
-    assert "setting was 'seen', now 'extrapolation'" in other
+def test_commands_that_are_not_installed_are_not_listed(monkeypatch) -> None:
+    said = CliRunner().invoke(made(monkeypatch), ["--help"]).output
+    assert "train" in said
+    assert "reproduce" not in said
 
 
-def test_module_and_lists_in_a_process(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "ehnn", "reproduce", "k-edge", "--models", "ehnn-mlp", "ehnn-mpl"]
-    done = subprocess.run(command, env=ENVIRONMENT, cwd=tmp_path, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 2
-    assert done.stderr.startswith("Error: unknown model 'ehnn-mpl' (did you mean 'ehnn-mlp'?)")
+def test_commands_of_other_packages_are_added(monkeypatch) -> None:
+    def greet(name: str) -> None:
+        """Say hello."""
+        typer.echo(f"hello {name}")
+
+    app = made(monkeypatch, SimpleNamespace(name="greet", load=lambda: greet))
+    assert CliRunner().invoke(app, ["greet", "you"]).output == "hello you\n"
+    assert "Say hello." in CliRunner().invoke(app, ["--help"]).output
 
 
-def test_an_interrupt_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
-    arguments = "reproduce k-edge --models all-deep-sets --setting seen --seeds 1 --epochs 40 --device cpu"
-    command = [sys.executable, "-m", "ehnn", *arguments.split()]
-    options = {"env": ENVIRONMENT, "cwd": tmp_path, "text": True}
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=hear_interrupts, **options
-    )
-    wait_for(lambda: list(tmp_path.rglob("checkpoint.safetensors")), process)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130, errors
-    assert "Interrupted. Run the same command to go on" in errors
-    assert "Traceback" not in errors
-    assert not list(tmp_path.rglob("cell.json"))
-    metrics = next(tmp_path.rglob("metrics.jsonl"))
-    before = metrics.read_text().splitlines()
-    again = subprocess.run(command, capture_output=True, timeout=300, **options)
-    assert again.returncode == 0, again.stderr
-    after = metrics.read_text().splitlines()
-    assert after[:25] == before[:25]  # up to the checkpoint
-    assert [json.loads(line)["epoch"] for line in after] == list(range(1, 41))
-    assert len(read_rows("k-edge", tmp_path / "results")) == 2
+def test_a_package_that_cannot_be_imported_spoils_its_own_commands_alone(monkeypatch) -> None:
+    def load() -> None:
+        raise ImportError("no module named nosuch")
+
+    def fine() -> None:
+        typer.echo("fine")
+
+    broken = SimpleNamespace(name="reproduce", load=load)
+    app = made(monkeypatch, broken, SimpleNamespace(name="bench", load=lambda: fine))
+    assert CliRunner().invoke(app, ["bench", "--help"]).exit_code == 0
+    said = CliRunner().invoke(app, ["reproduce"])
+    assert said.exit_code == 2
+    assert "`ehnn reproduce` cannot be loaded: no module named nosuch" in said.output
 
 
-def hear_interrupts() -> None:
-    """What a shell starts in the background ignores them, and so would its children."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def wait_for(ready, process: subprocess.Popen, seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not ready():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < end
-        time.sleep(0.05)
+def test_the_list_of_commands_needs_no_torch() -> None:
+    code = "import sys; from ehnn.cli.app import app; app(['--help'], standalone_mode=False); "
+    code += "sys.exit('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "reproduce" in done.stdout

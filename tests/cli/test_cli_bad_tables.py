@@ -40,7 +40,7 @@ HEADER = "person,club,team\n"
         (
             HEADER + "a,c,red\na,d,blue\n",
             "line 3: column 'team' says 'blue' of node 'a', but bad.csv, line 2 says 'red'; "
-            "for labels of sets: --task sets",
+            "for labels of sets: --task sets; of nodes within sets: --task incidences",
         ),
         (
             HEADER + "a,c,1.5\nb,c,2.5\nd,c,3.5\n",
@@ -84,7 +84,7 @@ def test_text_that_is_not_utf_8() -> None:
         (
             "FILE --label-column team --layout rows",
             2,
-            "--layout must be one of auto, pairs, sets, lines, hif",
+            "--layout must be one of auto, pairs, sets, matrix, lines, hif",
         ),
         ("FILE --label-column team --test 0.9", 2, "must leave a part to train on"),
         ("--label-column team", 2, "--data must name your file"),
@@ -142,9 +142,9 @@ def test_predict_writes_over_nothing(pairs: Path) -> None:
     assert run(*command, "-").startswith("node,predicted,p(blue),p(red)")
     assert pairs.read_bytes() == before
     Path("empty").mkdir()
-    assert "empty holds no model" in run("predict", "--model", "empty", "--data", pairs, code=2)
-    Path("mine/inputs.json").write_text("{}", encoding="utf-8")
-    assert "mine/inputs.json is damaged" in run("predict", "--model", "mine", "--data", pairs, code=2)
+    assert "empty holds no saved estimator" in run("predict", "--model", "empty", "--data", pairs, code=2)
+    Path("mine/model.json").write_text("{}", encoding="utf-8")
+    assert "is not a saved estimator" in run("predict", "--model", "mine", "--data", pairs, code=2)
 
 
 def test_two_labels_are_refused():

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("typer")
 
 
-from ehnn.cli.layouts import Layout
-from ehnn.cli.sheets import read_sheet
 from ehnn.io import read_csv, read_hif, to_named_edges
+from ehnn.tables.layouts import Layout
+from ehnn.tables.sheets import read_sheet
 
 from .own_tables import members, run
 

@@ -12,21 +12,24 @@ import pytest
 pytest.importorskip("typer")
 
 
-from .own_tables import CLUBS, COLUMNS, QUICK, SETS, members, nodes_table, predictions, run, write
+from .own_tables import CLUBS, COLUMNS, FAST, QUICK, SETS, members, nodes_table, predictions, run, write
 
 pytestmark = pytest.mark.usefixtures("folder")
 
 
 def test_from_a_table_to_predictions(pairs: Path) -> None:
     before = pairs.read_bytes()
-    said = run("train", "--data", pairs, *COLUMNS, "--epochs", 40, "--width", 16, "--out", "mine")
+    said = run("train", "--data", pairs, *COLUMNS, *FAST, "--out", "mine")
     record = json.loads(Path("mine/run.json").read_text(encoding="utf-8"))
     assert record["test"]["accuracy"] > record["test"]["majority"]
     assert f"test accuracy: {100 * record['test']['accuracy']:.2f} %" in said
-    assert (record["task"], record["model"], record["labels"]) == ("nodes", "ehnn-mlp", ["blue", "red"])
+    assert (record["task"], record["model"], record["labels"]) == ("nodes", "auto", ["blue", "red"])
     assert record["data"]["hyperedges"] == CLUBS
     assert sum(record["data"]["orders"].values()) == CLUBS
-    assert [row["epoch"] for row in record["history"]] == list(range(1, len(record["history"]) + 1))
+    members_tried = [row["member"] for row in record["leaderboard"]]
+    assert members_tried[0] == "majority"
+    assert members_tried[-1] == "average"
+    assert all(name in said for name in members_tried)
     counts = record["data"]["labelled"]
     assert sum(map(sum, record["test"]["confusion"])) == counts["test"]
     assert sum(total for _, total in record["test"]["per_class"].values()) == counts["test"]
@@ -56,13 +59,13 @@ def test_a_finished_run_is_kept_and_another_is_refused(pairs: Path) -> None:
     Path("full").mkdir()
     Path("full/thesis.tex").write_text("mine")
     assert "holds no run" in run(*command, "--out", "full", code=2)
-    assert "--out members.csv is a file" in run(*command, "--out", pairs, code=2)
+    assert "members.csv is a file; a run is a folder" in run(*command, "--out", pairs, code=2)
 
 
 def test_a_stopped_run_goes_on(pairs: Path, monkeypatch) -> None:
     from ehnn.training import loop
 
-    command = ("train", "--data", pairs, *COLUMNS, "--epochs", 40, "--patience", 40, "--width", 8)
+    command = ("train", "--data", pairs, *COLUMNS, *QUICK, "--epochs", 40, "--patience", 40)
     run(*command, "--out", "whole")
     step, epochs = loop._Trainer.run_epoch, []
 
@@ -114,8 +117,9 @@ def test_labels_of_sets(baskets: Path) -> None:
     )
     assert [row["set"] for row in predictions()] == ["b", "c"]
     strange = write(Path("strange.csv"), ["items"], [("x;y",), ("y;x",)])
-    said = run("predict", "--model", "mine", "--data", strange, "--out", "s.csv", code=2)
-    assert "not one of its members was there in training" in said
+    said = run("predict", "--model", "mine", "--data", strange, "--out", "s.csv")
+    assert "strange.csv: 2 of 2 nodes were not there in training, 'x' for one" in said
+    assert "judged by the sizes of sets alone" in said
 
 
 def test_numbers(baskets: Path) -> None:
@@ -156,12 +160,14 @@ def test_a_table_of_nodes(pairs: Path) -> None:
     count = len({person for person, _, _ in members()})
     said = run(*command, nodes_table(zed=("zed", "red", 3, "b", "alone")))
     assert "in no set of members.csv: 1 of the nodes of nodes.csv, the first is 'zed'" in said
-    features = json.loads(Path("mine/inputs.json").read_text(encoding="utf-8"))["features"]
+    features = json.loads(Path("mine/model.json").read_text(encoding="utf-8"))["reader"]["node_features"]
     assert [f["column"] for f in features] == ["age", "town"]
     assert features[1] == {"column": "town", "values": ["a", "b"]}
-    assert ehnn.estimators.load("mine").n_features_in_ > 5  # structural numbers alone
+    assert ehnn.estimators.load("mine").n_features_in_ == 3
     assert "ehnn predict --model mine --data FILE --nodes TABLE" in said
-    assert "the columns 'age', 'town'" in run("predict", "--model", "mine", "--data", pairs, code=2)
+    assert "the columns 'age', 'town' of a table of nodes" in run(
+        "predict", "--model", "mine", "--data", pairs, code=2
+    )
     run("predict", "--model", "mine", "--data", pairs, "--nodes", "nodes.csv", "--out", "p.csv")
     assert len(predictions("p.csv")) == count + 1
     nodes = nodes_table(p1=("p1", "red", 3, "c", ""), p3=("p3", "red", "old", "c", ""))
@@ -187,19 +193,25 @@ def test_hif_with_attributes() -> None:
     )
 
 
-def test_sets_without_names_are_known_in_their_own_file_alone() -> None:
+def test_a_file_of_lines_needs_labels_of_nodes() -> None:
     sets = [f"p{i};p{(i + 2) % 24};p{(i + 4) % 24}" for i in range(24)]
     Path("a.txt").write_text("\n".join(sets), encoding="utf-8")
     nodes = write(Path("nodes.csv"), ["id", "side"], [(f"p{i}", "lr"[i % 2]) for i in range(24)])
-    command = ("train", "--data", "a.txt", "--nodes", nodes, "--label-column", "side", *QUICK)
-    run(*command, "--out", "mine")
+    run("train", "--data", "a.txt", "--nodes", nodes, "--label-column", "side", *QUICK, "--out", "mine")
     run("predict", "--model", "mine", "--data", "a.txt")
-    Path("b.txt").write_text("\n".join(sets[1:]), encoding="utf-8")
-    said = run("predict", "--model", "mine", "--data", "b.txt", "--out", "b.csv", code=2)
-    assert "b.txt is not the file of training, and its sets have no names" in said
-    run(*command, "--out", "other", "--no-places")
-    run("predict", "--model", "other", "--data", "b.txt", "--out", "b.csv")
+    assert len(predictions()) == 24
     assert "--nodes" in run("train", "--data", "a.txt", "--label-column", "side", code=2)
+
+
+def test_several_runs_have_a_mean_and_a_deviation(pairs: Path) -> None:
+    said = run("train", "--data", pairs, *COLUMNS, *QUICK, "--runs", 3, "--out", "mine")
+    assert re.search(r"accuracy, 3 runs: [\d.]+ ± [\d.]+ %", said)
+    found = json.loads(Path("mine/run.json").read_text(encoding="utf-8"))
+    assert len(found["runs"]) == 3
+    assert found["runs"][0] == found["test"]
+    assert "give --test above 0" in run(
+        "train", "--data", pairs, *COLUMNS, *QUICK, "--runs", 3, "--test", 0, code=2
+    )
 
 
 def test_the_commands_of_the_page() -> None:
@@ -209,7 +221,46 @@ def test_the_commands_of_the_page() -> None:
     for line in lines:
         name, *arguments = shlex.split(line)
         assert name == "ehnn"
-        run(*arguments)
+        run(*arguments, *(FAST if arguments[0] == "train" else ()))
     assert len(lines) > 5
     assert {row["predicted"] for row in predictions("teams.csv")} == {"red", "blue", "green"}
     assert {p.name for p in Path("runs").iterdir()} == {"baskets", "clubs", "together"}
+
+
+def test_runs_that_were_done_are_not_done_again(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ehnn.cli.fit_labels import LabelRun
+
+    one, seeds = LabelRun._one, []
+
+    def counted(self: LabelRun, seed: int, folder: Path | None) -> tuple[object, dict]:
+        if len(seeds) == 2:
+            seeds.append(-1)
+            raise KeyboardInterrupt
+        seeds.append(seed)
+        return one(self, seed, folder)
+
+    monkeypatch.setattr(LabelRun, "_one", counted)
+    command = ("train", "--data", pairs, *COLUMNS, *QUICK, "--runs", 4, "--out", "mine")
+    run(*command, code=130)
+    said = run(*command)
+    assert seeds == [0, 1, -1, 2, 3]
+    assert "accuracy, 4 runs:" in said
+    monkeypatch.setattr(LabelRun, "_one", one)
+    record = json.loads(Path("mine/run.json").read_text(encoding="utf-8"))
+    run(*command, "--fresh")
+    again = json.loads(Path("mine/run.json").read_text(encoding="utf-8"))
+    assert again["runs"] == record["runs"]
+    refused = run("train", "--data", pairs, *COLUMNS[:4], *QUICK, "--task", "hyperedges", "--runs", 2, code=2)
+    assert "--runs 2 is for labels" in refused
+
+
+def test_a_model_no_better_than_a_simple_answer_says_so(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ehnn.cli.fit_labels import LabelRun
+
+    board = [{"member": "vote: members", "accuracy": 0.7}, {"member": "average", "accuracy": 0.7}]
+    record = {"leaderboard": board, "summary": {"test accuracy": "70 %"}, "history": [], "test": None}
+    monkeypatch.setattr(LabelRun, "fit", lambda self, folder: record)
+    said = run("train", "--data", pairs, *COLUMNS, *FAST, "--out", "mine")
+    assert "note: on held-out labels 'vote: members' alone is as good as the model" in said
+    run("report", "mine", "--out", "page.html")
+    assert "alone is as good as the model" in Path("page.html").read_text(encoding="utf-8")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ehnn import Hypergraph, batch
 from ehnn.nn import EHNNMLP, EHNNTransformer, Stack
+from ehnn.ops import attention_logits
 from ehnn.report import (
     accuracy_by_order,
     attention_by_order,
@@ -191,7 +192,8 @@ def plain_shares(model: Stack, h: Hypergraph, source: str, target: str) -> tuple
     layer, overlap = model.layers[0], h.overlap(source, target)
     assert isinstance(layer, EHNNTransformer)
     x = layer.phi1(model.embed(h.features(source)), overlap.source_orders)
-    everywhere, local = layer._logits(x, overlap)
+    query = layer.query(overlap.sizes)
+    everywhere, local = attention_logits(x, query, layer.key, overlap.slots, layer.heads, True)
     orders = overlap.source_orders.expand().tolist()
     groups: dict[tuple[int, int], list[tuple[int, torch.Tensor]]] = {}
     slots = overlap.slots

@@ -1,51 +1,72 @@
-"""The commands, by name."""
+"""The commands, by name. They are imported when they are called."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar
 
 import typer
 
-import ehnn
+from ehnn import __version__
 
-from .bench import bench
-from .check import check
-from .data import data
-from .match import match
-from .predict import predict
-from .report import report
-from .reproduce import reproduce
-from .train import train
-from .tune import tune
+from .lazy import Lazy, LazyGroup, at
+from .plugins import commands_of
+
+DATASET_SEARCH = "tune-dataset"
+"""What ``ehnn tune --dataset`` calls."""
+
+
+def _others() -> dict[str, Lazy]:
+    """The commands of other packages; one that searches on datasets goes by the option ``--dataset``."""
+    found = commands_of()
+    searches = found.pop("tune", None)
+    if searches is not None:
+        found[DATASET_SEARCH] = replace(searches, settings=searches.settings or {})
+    return found
+
+
+class Commands(LazyGroup):
+    """Our commands, then those of other packages."""
+
+    lazy: ClassVar[Mapping[str, Lazy]] = {
+        "train": Lazy(at("ehnn.cli.train:train"), "Train a model on your own data."),
+        "predict": Lazy(
+            at("ehnn.cli.predict:predict"), "Predict with a model that was trained on your own data."
+        ),
+        "explain": Lazy(
+            at("ehnn.cli.explain:explain"), "Say what moved a prediction: sets, co-members and columns."
+        ),
+        "tune": Lazy(at("ehnn.cli.tune:tune"), "Search the settings of a model on your own data."),
+        "report": Lazy(at("ehnn.cli.report:report"), "Write a page about one or more runs."),
+        "data": Lazy(at("ehnn.cli.data:data"), "Datasets: list, describe, download, convert."),
+        "check": Lazy(
+            at("ehnn.cli.check:check"), "Test that the installed layers are equivariant.", bare=True
+        ),
+        **_others(),
+    }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] == "tune" and any(arg.partition("=")[0] == "--dataset" for arg in args):
+            args = [DATASET_SEARCH, *args[1:]]
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
-    help="Learning on hypergraphs with every permutation-equivariant operation there is.",
+    cls=Commands,
+    help="Learning on hypergraphs: predict labels of nodes, sets and hypergraphs.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,  # the same plain text in a terminal, a pipe and a log
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.add_typer(train, name="train", short_help="Train a model on your own data, or on a task of the paper.")
-app.command(short_help="Predict with a model that was trained on your own data.", no_args_is_help=True)(
-    predict
-)
-app.command(short_help="Write a page about one or more runs.", no_args_is_help=True)(report)
-app.command(short_help="Match the keypoints of two images.", no_args_is_help=True)(match)
-app.add_typer(data, name="data")
-app.command(short_help="Train a table of the paper; ours next to theirs.", no_args_is_help=True)(reproduce)
-app.command(short_help="Search hyperparameters on validation data.", no_args_is_help=True)(tune)
-app.command(
-    short_help="Measure speed and memory.",
-    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
-)(bench)
-app.command(short_help="Test that the installed layers are equivariant.")(check)
 
 
 @app.callback(invoke_without_command=True)
 def ehnn_options(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     if version:
-        typer.echo(f"ehnn {ehnn.__version__}")
+        typer.echo(f"ehnn {__version__}")
         raise typer.Exit

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from ehnn._utils.optional import suggest
+from ehnn._utils.validation import short
 from ehnn.estimators import HyperedgePredictor
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import short
 from ehnn.io._names import factorize
-from ehnn.io._support import suggest
-from ehnn.tasks.hyperedges import is_in, keep_edges
-
-from .sheets import Sheet
+from ehnn.tables.sheet import Sheet
+from ehnn.tasks.hyperedges.sets import is_in, keep_edges
 
 
 def score_candidates(

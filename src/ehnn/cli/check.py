@@ -35,11 +35,26 @@ READOUTS: dict[str, Callable[[int, int], nn.Module]] = {
     f"Readout, {kind}": partial(Readout, kind=kind) for kind in ("sum", "mean", "attention")
 }
 MODELS: dict[str, Callable[[int, int], nn.Module]] = {
-    "Stack of EHNNMLP": partial(Stack, layer=EHNNMLP, width=8, path=pairs_path(2)),
-    "Stack of EHNNTransformer": partial(Stack, layer=EHNNTransformer, width=8, path=pairs_path(2)),
+    "Stack of EHNNMLP": partial(Stack, block=EHNNMLP, width=8, path=pairs_path(2)),
+    "Stack of EHNNTransformer": partial(Stack, block=EHNNTransformer, width=8, path=pairs_path(2)),
     **{
         name: partial(getattr(baselines, name), width=8)
-        for name in ("MLP", "CEGCN", "CEGAT", "HNHN", "HGNN", "HCHA", "HyperGCN", "UniGCNII", "HAN")
+        for name in (
+            "MLP",
+            "CEGCN",
+            "CEGAT",
+            "HNHN",
+            "HGNN",
+            "HCHA",
+            "HyperGCN",
+            "UniGCNII",
+            "HAN",
+            "EDHNN",
+            "TFHNN",
+            "PhenomNN",
+            "SheafHyperGNN",
+            "HealHGNN",
+        )
     },
 }
 FAMILIES = [("nodes", "edges"), ("edges", "nodes"), ("nodes", "all"), ("all", "nodes"), ("edges", "edges")]
@@ -47,7 +62,7 @@ FAMILIES = [("nodes", "edges"), ("edges", "nodes"), ("nodes", "all"), ("all", "n
 
 def check(
     seed: Annotated[
-        int, typer.Option(min=0, max=2**63 - 1, help="Of the hypergraphs, parameters and permutations.")
+        int, typer.Option(min=0, max=2**63 - 1, help="Seed of hypergraphs, parameters and permutations.")
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
 ) -> None:

@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.tables.layouts import Layout, end_of
+from ehnn.tables.lists import SEPARATORS, separator_of
 
 from .errors import choose, readable_errors
-from .layouts import Layout
 from .run_folder import check_target
-from .sheets import SEPARATORS, separator_of
-from .table_options import Delimiter, EdgeColumn, MemberColumns, NodeColumn, Separator, layout_from
+from .table_options import (
+    Delimiter,
+    EdgeColumn,
+    EdgeWeightColumn,
+    Header,
+    MemberColumns,
+    NodeColumn,
+    Separator,
+    SetColumns,
+    WeightColumn,
+    layout_from_options,
+)
 
-READABLE = ("csv", "pairs", "sets", "lines", "hif")
+READABLE = ("csv", "pairs", "sets", "matrix", "lines", "hif")
 WRITABLE = ("csv", "lines", "hif")
 _ENDS = {
     ".csv": "csv", ".tsv": "csv", ".json": "hif", ".hif": "hif", ".txt": "lines", ".edges": "lines",
-    ".dat": "lines",
+    ".dat": "lines", ".parquet": "csv", ".jsonl": "csv", ".ndjson": "csv",
 }  # fmt: skip
 Format = Optional[str]  # noqa: UP045
 
 
 def convert(
+    context: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="FROM", help="The file to read; it is not changed.")],
     target: Annotated[Path, typer.Argument(metavar="TO", help="The file to write.")],
     source_format: Annotated[
@@ -38,6 +51,10 @@ def convert(
     node_column: NodeColumn = None,
     edge_column: EdgeColumn = None,
     member_columns: MemberColumns = None,
+    set_columns: SetColumns = None,
+    weight_column: WeightColumn = None,
+    edge_weight_column: EdgeWeightColumn = None,
+    header: Header = True,
     separator: Separator = None,
     delimiter: Delimiter = None,
     force: Annotated[bool, typer.Option("--force", help="Replace TO if it is there.")] = False,
@@ -55,7 +72,7 @@ def convert(
         writes = _format(target, target_format, "--to", WRITABLE)
         check_target(target, [source], force)
         kind = "auto" if reads == "csv" else reads
-        layout = layout_from(kind, node_column, edge_column, member_columns, separator, delimiter)
+        layout = replace(layout_from_options(context.params), kind=kind)
         h = _read(source, reads, layout)
         _write(h, target, writes)
     lost = _lost(h) if writes == "lines" else []
@@ -67,7 +84,7 @@ def convert(
 def _format(path: Path, given: str | None, option: str, known: tuple[str, ...]) -> str:
     if given is not None:
         return choose("format", given, known)
-    found = _ENDS.get(path.suffix.lower())
+    found = _ENDS.get(end_of(path))
     if found is None:
         raise ValueError(f"the end of {path.name!r} tells no format; give {option}: {', '.join(known)}")
     return found
@@ -76,16 +93,15 @@ def _format(path: Path, given: str | None, option: str, known: tuple[str, ...]) 
 def _read(path: Path, kind: str, layout: Layout) -> Hypergraph:
     """Everything that the file carries, where ehnn wrote it; names and sets elsewhere."""
     from ehnn.io import read_csv, read_hif
-
-    from .layouts import open_table
-    from .sheets import read_sheet
+    from ehnn.tables.layouts import open_table
+    from ehnn.tables.sheets import read_sheet
 
     if kind == "hif":
         return read_hif(path)
     if kind == "csv":
-        table = open_table(path, layout.delimiter)
+        table = open_table(path, layout.delimiter, layout.header)
         found = layout.of_table(table)
-        if (found.node, found.edge) == ("node", "edge"):
+        if (found.node, found.edge) == ("node", "edge") and table.delimiter:
             return read_csv(path, delimiter=table.delimiter)
     return read_sheet(path, layout).h
 

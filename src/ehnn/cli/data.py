@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,6 +33,20 @@ def list_all() -> None:
     show_table("Datasets", columns, lines)
 
 
+@data.command(no_args_is_help=True)
+def example(path: Annotated[Path, typer.Argument(help="The CSV file to write.")]) -> None:
+    """Write a table to try the commands on: functions of SciPy, the words they use, and their modules.
+
+    The module of every third function is given; the others are blank.
+
+    ehnn data example functions.csv
+    ehnn train --data functions.csv --node-column function --edge-column word --label-column module --out run
+    """
+    with readable_errors():
+        datasets.write_example(path)
+    typer.echo(f"Written: {path}")
+
+
 @data.command()
 def info(name: Name) -> None:
     """The card of a dataset: source, licence, sizes, files."""
@@ -43,7 +58,7 @@ def info(name: Name) -> None:
 def fetch(
     names: Annotated[list[str], typer.Argument(help="Names of `ehnn data list`.")],
     data_dir: Annotated[
-        OptionalPath, typer.Option(help="Looked into first.", show_default="EHNN_DATA")
+        OptionalPath, typer.Option(help="Folder that is searched first.", show_default="EHNN_DATA")
     ] = None,
 ) -> None:
     """Make sure that the files of datasets are on this machine; print their folders."""

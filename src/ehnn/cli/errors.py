@@ -43,11 +43,13 @@ def choose_all(what: str, given: Sequence[str] | None, known: Sequence[str]) -> 
 
 @contextmanager
 def readable_errors(resume: str | None = None) -> Iterator[None]:
-    """What the library says becomes one line; an interrupt says how to go on."""
+    """What the library says becomes one line; an interrupt says how to go on. Pipes are read once."""
+    from ehnn.io._support import reading_once
     from ehnn.training import NotFiniteError
 
     try:
-        yield
+        with reading_once():
+            yield
     except KeyboardInterrupt:
         typer.echo("\nInterrupted." + (f" {resume}" if resume else ""), err=True)
         raise typer.Exit(INTERRUPTED) from None

@@ -1,14 +1,15 @@
 """Lists on the command line: ``--models a b``, ``--models a,b`` and ``--models a --models b`` are one.
 
-Names of columns may hold commas: they are given apart.
+Names of columns and of modes may hold commas: they are given apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-COLUMN_OPTIONS = ("--feature-columns", "--member-columns")
-LIST_OPTIONS = ("--models", "--setting", "--datasets", *COLUMN_OPTIONS)
+COLUMN_OPTIONS = ("--feature-columns", "--member-columns", "--set-columns")
+WHOLE_OPTIONS = ("--modes", *COLUMN_OPTIONS)
+LIST_OPTIONS = ("--models", "--setting", "--datasets", "--sizes", "--variants", *WHOLE_OPTIONS)
 
 
 def expand_lists(arguments: Sequence[str]) -> list[str]:
@@ -38,5 +39,5 @@ def expand_lists(arguments: Sequence[str]) -> list[str]:
 
 
 def _each(flag: str, values: str) -> list[str]:
-    parts = [values] if flag in COLUMN_OPTIONS else values.split(",")
+    parts = [values] if flag in WHOLE_OPTIONS else values.split(",")
     return [part for value in parts if value for part in (flag, value)]

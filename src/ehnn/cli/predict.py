@@ -10,30 +10,31 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
-from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.validate import short
-from ehnn.io.atomic import atomic_write
+from ehnn._utils.atomic import atomic_write
+from ehnn.tables import Layout, Source
+from ehnn.tables.later import ask_sheet
+from ehnn.tables.reader import Reader
 
 from .candidates import score_candidates
-from .columns import is_missing
 from .errors import readable_errors
-from .layouts import Layout
-from .recipe import Files, Recipe, digest_of
+from .fit_labels import FIRST
 from .run_folder import check_target
-from .sheets import Sheet
 from .table_options import (
     Delimiter,
     EdgeColumn,
+    EdgeWeightColumn,
+    Header,
     IdColumn,
     LayoutName,
     MemberColumns,
     NodeColumn,
     NodesFile,
     Separator,
-    layout_from,
+    SetColumns,
+    WeightColumn,
+    layout_from_options,
 )
 
 SCREEN = Path("-")
@@ -49,6 +50,7 @@ class Predictions:
 
 
 def predict(
+    context: typer.Context,
     model: Annotated[Path, typer.Option(metavar="DIR", help="The folder that `ehnn train --data` wrote.")],
     data: Annotated[Path, typer.Option(help="The file of sets; with --task hyperedges, of candidates.")],
     nodes: NodesFile = None,
@@ -59,26 +61,37 @@ def predict(
     node_column: NodeColumn = None,
     edge_column: EdgeColumn = None,
     member_columns: MemberColumns = None,
+    set_columns: SetColumns = None,
+    weight_column: WeightColumn = None,
+    edge_weight_column: EdgeWeightColumn = None,
+    header: Header = True,
     separator: Separator = None,
     delimiter: Delimiter = None,
     id_column: IdColumn = None,
+    alone: Annotated[
+        bool,
+        typer.Option("--alone", help="Predict from this table alone, without the table of training."),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
 ) -> None:
     """Predict with a trained model: a CSV file with a row per node or set and a probability per class.
 
-    The file is read as in training; options say where it differs. A model of `--task hyperedges` scores the
-    sets of the file: how likely each belongs together.
+    The table is read as in training; options say where it differs. Its nodes and sets are joined by name to
+    those of training. A model of `--task hyperedges` scores the sets of the table: how likely each belongs
+    together.
 
     \b
     ehnn predict --model runs/mine --data my.csv --out predicted.csv
     """
+    from ehnn.estimators import load
+
     with readable_errors():
-        recipe = Recipe.load(model)
-        said = layout_from(layout, node_column, edge_column, member_columns, separator, delimiter)
-        files = Files(data, nodes, _merged(recipe, data, said), id_column or recipe.id_column)
+        estimator: Any = load(model)
+        reader = reader_of(estimator, model)
+        source = source_of(reader, data, nodes, layout_from_options(context.params), id_column)
         if out != SCREEN:
-            check_target(out, [*files.paths(), *model.iterdir()], force)
-        found = predicted(model, recipe, files)
+            check_target(out, [*source.tables(), *model.iterdir()], force)
+        found = predicted(estimator, reader, source, alone)
         for remark in found.remarks:
             typer.echo(f"Note: {remark}", err=True)
         count = _write(out, found)
@@ -86,100 +99,54 @@ def predict(
         typer.echo(f"Written: {out}, {count} row{'s' * (count != 1)}", err=True)
 
 
-def predicted(model: Path, recipe: Recipe, files: Files) -> Predictions:
-    """What the model in a folder says of the files."""
-    from ehnn.estimators import HyperedgePredictor, NodeClassifier, load
-
-    candidates = recipe.task == "hyperedges"
-    if recipe.id_column is not None and recipe.features and files.nodes is None and not candidates:
-        columns = ", ".join(repr(feature.column) for feature in recipe.features)
-        raise ValueError(f"the model reads the columns {columns} of a table of nodes: give --nodes")
-    estimator: Any = load(model)
-    sheet, remarks = files.read(loose=True)
-    if isinstance(estimator, HyperedgePredictor):
-        header, rows, more = score_candidates(estimator, sheet)
-        return Predictions(header, rows, remarks + more)
-    _check_same_sets(recipe, sheet)
-    graph, more = recipe.graph(sheet)
-    remarks += more + _new_classes(recipe, sheet, estimator) + _other_file(recipe, sheet)
-    blank = recipe.unknown_rows(graph)
-    remarks += _blank_rows(recipe, graph, blank)
-    first = "set" if recipe.task == "sets" else "node"
-    if isinstance(estimator, NodeClassifier):
-        probabilities = recipe.judged(graph, estimator.predict_proba)
-        labels = estimator.classes_[probabilities.argmax(1)].tolist()
-        shares = probabilities.round(6).tolist()
-        header = [first, "predicted", *(f"p({c})" for c in estimator.classes_.tolist())]
-    else:
-        labels = recipe.judged(graph, estimator.predict).tolist()
-        shares, header = [[]] * len(labels), [first, "predicted"]
-    told = zip(graph.node_names or (), labels, shares, blank.tolist(), strict=True)
-    rows = ((n, *[""] * (len(header) - 1)) if no else (n, label, *row) for n, label, row, no in told)
-    return Predictions(header, rows, remarks)
+def predicted(estimator: Any, reader: Reader, source: Source, alone: bool = False) -> Predictions:
+    """What a model says of tables."""
+    if reader.task == "hyperedges":
+        return Predictions(*score_candidates(estimator, source.read(loose=True)))
+    reader.check(source)
+    sheet = source.read(loose=True)
+    asked = ask_sheet(reader, sheet, alone)
+    remarks = [*sheet.remarks, *asked.remarks]
+    first = FIRST[reader.task]
+    if reader.regression:
+        numbers = estimator.predict(asked).tolist()
+        rows = ((*name, number) for name, number in zip(asked.names, numbers, strict=True))
+        return Predictions([*first, "predicted"], rows, remarks)
+    classes = estimator.classes_.tolist()
+    remarks += filter(None, [reader.new_labels(sheet, classes)])
+    proba = estimator.predict_proba(asked)
+    labels = estimator.predict(asked).tolist()
+    told = zip(asked.names, labels, proba.round(6).tolist(), strict=True)
+    header = [*first, "predicted", *(f"p({c})" for c in classes)]
+    return Predictions(header, ((*name, label, *shares) for name, label, shares in told), remarks)
 
 
-def _blank_rows(recipe: Recipe, graph: Hypergraph, blank: np.ndarray) -> list[str]:
-    """A remark on rows of which the model knows nothing."""
-    if not blank.any():
-        return []
-    name = short((graph.node_names or ())[int(blank.argmax())])
-    of, by = ("sets", "member") if recipe.task == "sets" else ("nodes", "set")
-    return [f"left blank: {blank.sum()} {of} without a {by} that was there in training, {name} for one"]
+def reader_of(estimator: Any, model: Path) -> Reader:
+    """How the model reads tables."""
+    reader: Reader | None = getattr(estimator, "reader_", None)
+    if reader is None:
+        raise ValueError(
+            f"{model} was fitted in Python on a hypergraph: it does not know how tables are read"
+        )
+    return reader
 
 
-def _merged(recipe: Recipe, data: Path, said: Layout) -> Layout:
+def source_of(reader: Reader, data: Path, nodes: Path | None, said: Layout, id_column: str | None) -> Source:
+    """Tables that are read as those of training, but for what was said."""
+    return Source(data, nodes, _merged(reader, data, said), id_column or reader.id_column)
+
+
+def _merged(reader: Reader, data: Path, said: Layout) -> Layout:
     """The layout of training with what was said; that alone, where it tells of another kind of file."""
-    trained = recipe.layout
+    trained = reader.layout
     kind = Layout().of_file(data).kind
-    same_file = kind == trained.kind or (kind == "auto" and trained.kind in ("pairs", "sets"))
+    same_file = kind == trained.kind or (kind == "auto" and trained.kind in ("pairs", "sets", "matrix"))
     if said.kind not in ("auto", trained.kind) or not same_file:
         return said
-    if (said.members and trained.kind != "sets") or (said.node and trained.kind != "pairs"):
+    if (said.members and trained.kind != "sets") or (said.node and trained.kind not in ("pairs", "matrix")):
         return said
-    return replace(trained, **{k: v for k, v in vars(said).items() if v and k != "kind"})
-
-
-def _check_same_sets(recipe: Recipe, sheet: Sheet) -> None:
-    """Sets without names are known by their place, which means nothing in another file."""
-    named = sheet.layout.edge is not None or sheet.layout.kind == "hif"
-    if (
-        recipe.task == "nodes"
-        and recipe.places.names
-        and not named
-        and digest_of(sheet.path) != recipe.digest
-    ):
-        raise ValueError(
-            f"{sheet.path} is not the file of training, and its sets have no names by which to know them: "
-            "name them (--edge-column) in both, or train with --no-places"
-        )
-
-
-def _other_file(recipe: Recipe, sheet: Sheet) -> list[str]:
-    """A remark where nodes are judged by other sets than those of training."""
-    if recipe.task != "nodes" or digest_of(sheet.path) == recipe.digest:
-        return []
-    return [
-        f"{sheet.path} is not the file of training, and its nodes are judged by the sets in it alone: "
-        "best, it has those of training too"
-    ]
-
-
-def _new_classes(recipe: Recipe, sheet: Sheet, estimator: Any) -> list[str]:
-    """A remark where the file has labels that the model cannot know."""
-    columns = recipe.columns(sheet)
-    if columns is None or recipe.label not in columns.table.columns or not hasattr(estimator, "classes_"):
-        return []
-    cells = columns.table.column(recipe.label)
-    known = {str(c) for c in estimator.classes_.tolist()}
-    new = {cell for cell in set(cells) - known if not is_missing(cell)}
-    if not new:
-        return []
-    row = next(row for row, cell in enumerate(cells) if cell in new)
-    count = sum(cell in new for cell in cells)
-    return [
-        f"{columns.table.place(row)}: class {short(cells[row])} was not there in training and cannot be "
-        f"predicted; {count} rows have such a class"
-    ]
+    given = {k: v for k, v in vars(said).items() if v and k not in ("kind", "header")}
+    return replace(trained, **given, header=trained.header and said.header)
 
 
 def _write(out: Path, found: Predictions) -> int:

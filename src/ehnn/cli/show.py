@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from ehnn.reproduce.report import plain_table
-
 
 def show_table(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
     """Print a table; where the first field has groups, there is a gap between them."""
@@ -30,3 +28,12 @@ def show_table(title: str, columns: Sequence[str], lines: Sequence[Sequence[str]
 
 def _numeric(lines: Sequence[Sequence[str]], column: int) -> bool:
     return all(not line[column] or line[column][0].isdigit() for line in lines)
+
+
+def plain_table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Columns of text, for people without a terminal and for files."""
+    widths = [max(len(row[i]) for row in (columns, *lines)) for i in range(len(columns))]
+    rows = [columns, ["-" * w for w in widths], *lines]
+    return "\n".join(
+        "  ".join(f"{v:<{w}}" for v, w in zip(row, widths, strict=True)).rstrip() for row in rows
+    )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
-from .layouts import KINDS, Layout
+from ehnn.tables.layouts import Layout
 
 _Text = Optional[str]  # noqa: UP045 (read at run time, also by Python 3.10)
 Names = Optional[list[str]]  # noqa: UP045
@@ -17,7 +18,8 @@ LayoutName = Annotated[
     str,
     typer.Option(
         "--layout",
-        help=f"auto, {', '.join(KINDS)}: a row per member, a row per set, a line per set and no header, HIF.",
+        help="pairs: a row per member; sets: a row per set; matrix: a row per node, and a column of 0 and 1 "
+        "per set; lines: a line per set, without a header; hif: HIF JSON; auto: detected.",
     ),
 ]
 NodesFile = Annotated[
@@ -29,19 +31,26 @@ MemberColumns = Annotated[
     Names,
     typer.Option(metavar="NAME ...", help="A row per set: the column of lists, or a column per member."),
 ]
-Separator = Annotated[_Text, typer.Option(help="Between the members of a list.  [default: found out]")]
-Delimiter = Annotated[_Text, typer.Option(help="Between the cells of a table.  [default: found out]")]
+SetColumns = Annotated[
+    Names,
+    typer.Option(metavar="NAME ...", help="A row per node: the columns of 0 and 1, one for each set."),
+]
+WeightColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Weight of a node in a set.")]
+EdgeWeightColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Weight of a set.")]
+Header = Annotated[
+    bool,
+    typer.Option("--header/--no-header", help="Whether the first line names the columns; else 1, 2 …"),
+]
+Separator = Annotated[_Text, typer.Option(help="Separator of the members of a list.  [default: detected]")]
+Delimiter = Annotated[_Text, typer.Option(help="Separator of the cells of a table.  [default: detected]")]
 IdColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Names of nodes in the table of --nodes.")]
 
 
-def layout_from(
-    kind: str,
-    node: str | None,
-    edge: str | None,
-    members: list[str] | None,
-    separator: str | None,
-    delimiter: str | None,
-) -> Layout:
-    """The options as a `Layout`; ``\\t`` may be written as such."""
-    separator, delimiter = (text if text != "\\t" else "\t" for text in (separator, delimiter))
-    return Layout(kind, node, edge, tuple(members or ()), separator, delimiter)
+def layout_from_options(given: Mapping[str, Any]) -> Layout:
+    """The options of a command, by name, as a `Layout`; ``\\t`` may be written as such."""
+    marks = {k: "\t" if given[k] == "\\t" else given[k] for k in ("separator", "delimiter")}
+    return Layout(
+        given.get("layout", "auto"), given["node_column"], given["edge_column"],
+        tuple(given["member_columns"] or ()), **marks, sets=tuple(given["set_columns"] or ()),
+        weight=given["weight_column"], edge_weight=given["edge_weight_column"], header=given["header"],
+    )  # fmt: skip

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Annotated, Any, Optional
 
 import typer
-from typer.core import TyperGroup
 
 from .errors import choose, fail, pick_device, readable_errors
+from .lazy import LazyGroup
+from .plugins import commands_of
 from .table_options import (
     Delimiter,
     EdgeColumn,
+    EdgeWeightColumn,
+    Header,
     IdColumn,
     LayoutName,
     MemberColumns,
@@ -19,24 +22,31 @@ from .table_options import (
     NodeColumn,
     NodesFile,
     Separator,
-    layout_from,
+    SetColumns,
+    WeightColumn,
+    layout_from_options,
 )
-from .train_k_edge import train_k_edge
 
 
-class Tasks(TyperGroup):
+class Tasks(LazyGroup):
     """The tasks by name; a wrong one is told like every other wrong name."""
 
+    lazy = commands_of("train")
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args[0] not in self.commands:
+        known = self.list_commands(ctx)
+        if args[0] not in known:
             if Path(args[0]).is_file():
                 fail(f"{args[0]!r} is a file: ehnn train --data {args[0]} --label-column …")
-            choose("task", args[0], self.commands)
+            choose("task", args[0], known)
         return super().resolve_command(ctx, args)
 
 
+Count = Optional[int]  # noqa: UP045 (read at run time, also by Python 3.10)
+Real = Optional[float]  # noqa: UP045
+OWN = "the model's"
+
 train = typer.Typer(cls=Tasks, invoke_without_command=True, no_args_is_help=True)
-train.command("k-edge", no_args_is_help=True)(train_k_edge)
 
 
 @train.callback()
@@ -44,7 +54,7 @@ def own_data(
     context: typer.Context,
     data: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option(help="Your file of sets: CSV, lines of names, or HIF JSON."),
+        typer.Option(help="Your table of sets: CSV (also .gz), Parquet, JSON lines, HIF, or lines of names."),
     ] = None,
     label_column: Annotated[
         Optional[list[str]],  # noqa: UP045
@@ -54,7 +64,8 @@ def own_data(
     task: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
-            help="nodes or sets: which of them have the labels; hyperedges: learn which nodes form a set.",
+            help="What has the labels: nodes, sets, or incidences (a node within a set); "
+            "hyperedges: learn which nodes form a set.",
             show_default="nodes; sets where a row is a set",
         ),
     ] = None,
@@ -66,6 +77,10 @@ def own_data(
     node_column: NodeColumn = None,
     edge_column: EdgeColumn = None,
     member_columns: MemberColumns = None,
+    set_columns: SetColumns = None,
+    weight_column: WeightColumn = None,
+    edge_weight_column: EdgeWeightColumn = None,
+    header: Header = True,
     separator: Separator = None,
     delimiter: Delimiter = None,
     id_column: IdColumn = None,
@@ -78,26 +93,40 @@ def own_data(
         ),
     ] = None,
     regression: Annotated[bool, typer.Option("--regression", help="The label is a number.")] = False,
-    places: Annotated[
-        bool,
+    model: Annotated[
+        str,
         typer.Option(
-            "--places/--no-places",
-            help="Learn who keeps company with whom, by the names of sets (of members, for labels of sets).",
+            help="auto: simple and neural models are compared on held-out labels, and averaged; or one "
+            "alone: ehnn-mlp, ehnn-transformer, or a baseline.",
         ),
-    ] = True,
-    model: Annotated[str, typer.Option(help="ehnn-mlp, ehnn-transformer, or a baseline.")] = "ehnn-mlp",
-    width: Annotated[int, typer.Option(min=1, help="Channels between the layers.")] = 64,
-    dropout: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(min=0, max=1, show_default="0.5; 0 for hyperedges", help="Between the layers."),
+    ] = "auto",
+    budget: Annotated[
+        str, typer.Option(help="Time for --model auto: fast, default, best, or a number of seconds.")
+    ] = "default",
+    width: Annotated[
+        Count, typer.Option(min=1, show_default=OWN, help="Channels between the layers.")
     ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="The most steps over all data.")] = 200,
-    patience: Annotated[int, typer.Option(min=1, help="Stop after so many epochs without a gain.")] = 30,
-    lr: Annotated[float, typer.Option(help="Learning rate.")] = 3e-3,
-    weight_decay: Annotated[float, typer.Option(help="Added to the gradient.")] = 0.0,
-    valid: Annotated[float, typer.Option(help="Share of labels (sets) that selects the epoch.")] = 0.2,
-    test: Annotated[float, typer.Option(help="Share that is scored at the end.")] = 0.2,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of split, parameters and dropout.")] = 0,
+    dropout: Annotated[
+        Real, typer.Option(min=0, max=1, show_default=OWN, help="Dropout between the layers.")
+    ] = None,
+    epochs: Annotated[
+        Count, typer.Option(min=1, show_default=OWN, help="The most steps over all data.")
+    ] = None,
+    patience: Annotated[
+        Count, typer.Option(min=1, show_default=OWN, help="Stop after so many epochs without a gain.")
+    ] = None,
+    lr: Annotated[Real, typer.Option(show_default=OWN, help="Learning rate.")] = None,
+    weight_decay: Annotated[Real, typer.Option(show_default=OWN, help="Weight decay.")] = None,
+    runs: Annotated[
+        int, typer.Option(min=1, help="Split and train so many times, and give mean ± standard deviation.")
+    ] = 1,
+    valid: Annotated[
+        float, typer.Option(help="Share of labels (sets) that selects the epoch of a single model.")
+    ] = 0.2,
+    test: Annotated[float, typer.Option(help="Share of labels that is scored at the end.")] = 0.2,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Seed of the split, the parameters and dropout.")
+    ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     fresh: Annotated[bool, typer.Option("--fresh", help="Train again what is done or was stopped.")] = False,
 ) -> None:
@@ -118,22 +147,32 @@ def own_data(
         return
     if data is None:
         fail("--data must name your file, or give a task: ehnn train --data FILE --label-column NAME")
-    from .recipe import Files
+    from ehnn.tables import Source
+
     from .train_table import Request, train_table
 
-    settings = {
-        "model": model, "width": width, "epochs": epochs, "patience": patience, "lr": lr,
-        "weight_decay": weight_decay, "device": pick_device(device),
-        "dropout": (0.0 if task == "hyperedges" else 0.5) if dropout is None else dropout,
+    given = {
+        "width": width, "dropout": dropout, "epochs": epochs, "patience": patience, "lr": lr,
+        "weight_decay": weight_decay,
     }  # fmt: skip
+    settings: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
+    settings |= {"model": model, "budget": as_budget(budget), "device": pick_device(device)}
     columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
     with readable_errors(resume="Run the same command to go on."):
-        said = layout_from(layout, node_column, edge_column, member_columns, separator, delimiter)
-        files = Files(data, nodes, said, id_column)
+        source = Source(data, nodes, layout_from_options(context.params), id_column)
+        label = _only(label_column)
         request = Request(
-            files, task, _only(label_column), columns, regression, places, settings, valid, test, seed
+            source, task, label, columns, regression, settings, valid, test, seed, runs
         )  # fmt: skip
         train_table(request, out, fresh)
+
+
+def as_budget(text: str) -> str | float:
+    """A name, or a number of seconds."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _refuse_options(context: typer.Context) -> None:
@@ -148,66 +187,6 @@ def _refuse_options(context: typer.Context) -> None:
         fail(
             f"{option} stands before the task; the options of a task follow it: ehnn train {task} {option} …"
         )
-
-
-@train.command("nodes", no_args_is_help=True)
-def nodes(
-    dataset: Annotated[str, typer.Option(help="A name of `ehnn data list`.")],
-    model: Annotated[str, typer.Option(help="A model of `ehnn reproduce nodes`.")],
-    width: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, show_default="the model's on this dataset", help="Channels between layers."),
-    ] = None,
-    epochs: Annotated[int, typer.Option(min=1, help="Full-batch steps.")] = 500,
-    lr: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(show_default="the model's on this dataset", help="Learning rate."),
-    ] = None,
-    weight_decay: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(show_default="the model's on this dataset", help="Added to the gradient."),
-    ] = None,
-    dropout: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option(
-            min=0,
-            max=1,
-            show_default="the model's on this dataset",
-            help="Between the layers; 0 switches off that inside φ too.",
-        ),
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of split, parameters and dropout.")] = 0,
-    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
-    parallel: Annotated[str, typer.Option(help="none, or partition: a shard of nodes per rank.")] = "none",
-    ranks: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(min=1, help="Processes of --parallel partition."),
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    directory: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--out", show_default="a folder in runs/train", help="Checkpoint, metrics and model."),
-    ] = None,
-    data_dir: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option(show_default="$EHNN_DATA, then the cache", help="Folder of the raw files."),
-    ] = None,
-) -> None:
-    """Node classification on a dataset, on one process or several.
-
-    \b
-    ehnn train nodes --dataset zoo --model ehnn-mlp
-    ehnn train nodes --dataset walmart-1 --model ehnn-mlp --parallel partition --ranks 2
-    """
-    where = pick_device(device)
-    with readable_errors(resume="Run the same command to go on."):
-        from .train_nodes import train_nodes
-
-        train_nodes(
-            dataset=dataset, model=model, width=width, epochs=epochs, lr=lr, weight_decay=weight_decay,
-            dropout=dropout, seed=seed, parallel=parallel, ranks=ranks, device=where, directory=directory,
-            data_dir=data_dir, dtype=dtype,
-        )  # fmt: skip
 
 
 def _only(label_columns: list[str] | None) -> str | None:

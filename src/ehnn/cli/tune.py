@@ -1,64 +1,98 @@
-"""``ehnn tune``: search hyperparameters of node classification, on validation accuracy alone."""
+"""``ehnn tune``: search the settings of a model on your own data."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
-from .errors import FAILED, choose, fail, pick_device, readable_errors
-from .table_options import OptionalPath
-
-OptionalCount = Optional[int]  # noqa: UP045 (read at run time, also by Python 3.10)
+from .errors import FAILED, fail, pick_device, readable_errors
+from .table_options import (
+    Delimiter,
+    EdgeColumn,
+    EdgeWeightColumn,
+    Header,
+    IdColumn,
+    LayoutName,
+    MemberColumns,
+    Names,
+    NodeColumn,
+    NodesFile,
+    OptionalPath,
+    Separator,
+    SetColumns,
+    WeightColumn,
+    layout_from_options,
+)
 
 
 def tune(
-    dataset: Annotated[str, typer.Option(help="A name of `ehnn data list`.")],
-    model: Annotated[str, typer.Option(help="A model of `ehnn reproduce nodes`.")],
-    sampler: Annotated[
-        str, typer.Option(help="grid: every point of the paper's grid; tpe: the best part.")
-    ] = "grid",
+    context: typer.Context,
+    data: Annotated[Path, typer.Option(help="Your table of sets, as in `ehnn train`.")],
+    label_column: Annotated[str, typer.Option(metavar="NAME", help="What to predict.")],
+    nodes: NodesFile = None,
+    task: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(help="nodes, sets or incidences.", show_default="detected"),
+    ] = None,
+    out: Annotated[
+        OptionalPath,
+        typer.Option(metavar="DIR", show_default="a folder in runs/train", help="Folder of the search."),
+    ] = None,
     trials: Annotated[
-        OptionalCount, typer.Option(min=1, show_default="the whole grid", help="Points to try.")
+        int, typer.Option(min=1, help="Number of settings to try, including earlier ones.")
+    ] = 30,
+    models: Annotated[
+        Names, typer.Option(metavar="NAME ...", show_default="a few", help="Models to choose among.")
     ] = None,
-    runs: Annotated[int, typer.Option(min=1, help="Splits per point, trained side by side.")] = 5,
-    epochs: Annotated[int, typer.Option(min=1, help="Of each run.")] = 500,
+    splits: Annotated[int, typer.Option(min=1, help="Splits of the labels for each point.")] = 3,
+    layout: LayoutName = "auto",
+    node_column: NodeColumn = None,
+    edge_column: EdgeColumn = None,
+    member_columns: MemberColumns = None,
+    set_columns: SetColumns = None,
+    weight_column: WeightColumn = None,
+    edge_weight_column: EdgeWeightColumn = None,
+    header: Header = True,
+    separator: Separator = None,
+    delimiter: Delimiter = None,
+    id_column: IdColumn = None,
+    feature_columns: Annotated[
+        Names,
+        typer.Option(metavar="NAME ...", show_default="all others of --nodes", help="Columns to learn from."),
+    ] = None,
+    regression: Annotated[bool, typer.Option("--regression", help="The label is a number.")] = False,
+    epochs: Annotated[int, typer.Option(min=1, help="The most steps over all data.")] = 200,
+    valid: Annotated[float, typer.Option(help="Share of labels that a point is judged by.")] = 0.2,
+    test: Annotated[float, typer.Option(help="Share of labels that is scored once, at the end.")] = 0.2,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Seed of the splits, the search and the parameters.")
+    ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    storage: Annotated[
-        OptionalPath, typer.Option(show_default="runs/tune/DATASET.sqlite", help="SQLite file of the search.")
-    ] = None,
-    data_dir: Annotated[
-        OptionalPath, typer.Option(show_default="$EHNN_DATA, then the cache", help="Folder of the raw files.")
-    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier search in the folder.")] = False,
 ) -> None:
-    """Search hyperparameters with Optuna; test nodes are never scored.
+    """Search model, width, dropout, learning rate and weight decay with Optuna, on validation labels.
 
-    Stop at any time: the same command goes on. Started several times at once, the processes share the work.
+    Then the best is trained and scored on the test part, which the search does not see. Stop at any time: the
+    same command goes on, and more --trials add to a search. `ehnn train` without a search compares many
+    models too, and is often as good.
 
     \b
-    ehnn tune --dataset zoo --model ehnn-mlp
+    ehnn tune --data members.csv --node-column person --edge-column club --label-column team --out runs/tuned
+    ehnn report runs/tuned
     """
-    from ehnn.datasets import card
-    from ehnn.reproduce.nodes_config import MODELS
-    from ehnn.reproduce.tune import SAMPLERS, best_settings, tried
-    from ehnn.reproduce.tune import tune as search
+    from ehnn.tables import Source
 
-    choose("model", model, MODELS)
-    choose("sampler", sampler, SAMPLERS)
+    from .train_table import Request
+    from .tune_table import MODELS, Search, tune_table
+
+    settings: dict[str, Any] = {"model": "ehnn-mlp", "epochs": epochs, "device": pick_device(device)}
+    columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
     with readable_errors(resume="Run the same command to go on."):
-        name = card(dataset).name
-        path = storage or Path("runs") / "tune" / f"{name}.sqlite"
+        source = Source(data, nodes, layout_from_options(context.params), id_column)
+        request = Request(source, task, label_column, columns, regression, settings, valid, test, seed)
         try:
-            study = search(
-                name, model, storage=path, sampler=sampler, trials=trials, runs=runs, epochs=epochs,
-                device=pick_device(device), data_dir=data_dir,
-            )  # fmt: skip
+            tune_table(Search(request, tuple(models or MODELS), trials, splits), out, fresh)
         except ImportError as error:
             fail(str(error), FAILED)
-        typer.echo(
-            f"best validation accuracy: {study.best_value:.2f} %  ({tried(study, sampler)} points in {path})"
-        )
-        for key, value in study.best_params.items():
-            typer.echo(f"{key}: {value}")
-        typer.echo(f"settings: {best_settings(study, name, model)}")

@@ -1,18 +1,18 @@
-"""One page about one or more runs, to be looked at in a browser; and the records it is made from."""
+"""An HTML page about one or more runs, and the records it is made from."""
+
+from ehnn._utils.moved import former
 
 from .attention import attention_by_order
-from .layout import Drawing, drawable, drawing
+from .layout import drawing
 from .page import render, write_report
 from .records import accuracy_by_order, data_record, hypergraph_record, score_record
 from .runs import Run, read_run, read_runs, write_run
 
 __all__ = [
-    "Drawing",
     "Run",
     "accuracy_by_order",
     "attention_by_order",
     "data_record",
-    "drawable",
     "drawing",
     "hypergraph_record",
     "read_run",
@@ -22,3 +22,10 @@ __all__ = [
     "write_report",
     "write_run",
 ]
+
+__getattr__ = former(
+    __name__,
+    internal={
+        ".layout": "Drawing drawable",
+    },
+)

@@ -1,4 +1,4 @@
-"""Where the attention of an EHNN-Transformer goes, by the order of the sources."""
+"""The attention of an EHNN-Transformer by the order of the sources."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _names(model: nn.Module) -> dict[EHNNTransformer, str]:
 def _layer(layer: EHNNTransformer, x: Tensor, overlap: Overlap) -> dict[str, Any]:
     x = layer.phi1(x, overlap.source_orders)
     query = _split(layer, layer.query(overlap.sizes))  # [1 + distinct 𝓘, heads, c]; the first is 𝓘 = 0
-    group, source = overlap.local.rows, overlap.local.index
+    group, source = overlap.source_to_group.rows, overlap.source_to_group.index
     *everywhere, local = layer.key(x).split(layer.d_out, 1)  # of 𝓘 = 0, if any, and of 𝓘 ≥ 1
     key = _split(layer, local)
     logits = (key[source] * query[1:][overlap.sizes.index[group]]).sum(-1)

@@ -1,4 +1,4 @@
-"""Attention by order, drawn."""
+"""Figures of attention by order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bars: upright for orders and degrees, lying for classes and runs."""
+"""Bar charts: vertical for orders and degrees, horizontal for classes and runs."""
 
 from __future__ import annotations
 
@@ -51,12 +51,16 @@ def columns(
     wide = min(step * 0.72, 46)
     drawn = [_column(bar, FRAME.left + (i + 0.5) * step, wide, axis) for i, bar in enumerate(bars)]
     longest = max(len(bar.name) for bar in bars)
-    every = -(-longest * 7 // int(step)) if longest * 7 > step else 1
+    every = -(-(longest * 7 + 8) // int(step))
+    dense = longest * 8.5 + 8 > step * every  # letters are larger on a phone, which hides every second
     names = [
-        word(bar.name, round(FRAME.left + (i + 0.5) * step, 1), FRAME.bottom + 17, anchor="middle")
+        word(
+            bar.name, round(FRAME.left + (i + 0.5) * step, 1), FRAME.bottom + 17,
+            "tick odd" if dense and i // every % 2 else "tick", "middle",
+        )
         for i, bar in enumerate(bars)
         if i % every == 0
-    ]
+    ]  # fmt: skip
     base = rule(FRAME.left, FRAME.bottom, FRAME.right, FRAME.bottom, "base")
     one = (
         rule(FRAME.left, FRAME.y(axis.place(1)), FRAME.right, FRAME.y(axis.place(1)), "mark")

@@ -1,4 +1,4 @@
-"""Several runs beside each other."""
+"""A comparison of several runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all charts share: a frame with axes, and a figure around it."""
+"""The frame of a chart: axes, grid and caption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was measured while training."""
+"""The metrics that were recorded while training."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+MOST_EPOCHS = 10**12
 LARGEST = 1e100
 """A number beyond this is no measurement, and its square would not be finite."""
 
@@ -61,8 +62,8 @@ def _epoch(row: Any) -> int:
     if not isinstance(row, Mapping) or isinstance(row.get("epoch"), bool):
         raise ValueError(f"a row of the history must have an epoch, got {str(row)[:60]!r}")
     epoch = row.get("epoch")
-    if not isinstance(epoch, (int, float)) or epoch != epoch // 1:
-        raise ValueError(f"an epoch must be a whole number, got {epoch!r}")
+    if not isinstance(epoch, (int, float)) or not 0 <= epoch <= MOST_EPOCHS or epoch != epoch // 1:
+        raise ValueError(f"an epoch must be a whole number from 0 to {MOST_EPOCHS:,}, got {str(epoch)[:60]}")
     return int(epoch)
 
 

@@ -1,4 +1,4 @@
-"""Where to draw the nodes and hyperedges of a small hypergraph."""
+"""Positions of the nodes and hyperedges of a small hypergraph in a drawing."""
 
 from __future__ import annotations
 

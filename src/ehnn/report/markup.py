@@ -1,4 +1,4 @@
-"""HTML and SVG as values: text is escaped unless it is `Markup` already, so no label can become code."""
+"""HTML and SVG as values. Text is escaped unless it is `Markup`, so a label cannot become code."""
 
 from __future__ import annotations
 

@@ -97,13 +97,15 @@ def _picture(confusion: np.ndarray, labels: Sequence[str]) -> Markup:
     )  # fmt: skip
 
 
+def _named(label: str) -> Markup:
+    return tag("td", shorten(label, 40), title=label)
+
+
 def _mistakes(confusion: np.ndarray, labels: Sequence[str]) -> Markup:
     off = confusion.copy()
     np.fill_diagonal(off, 0)
     order = np.argsort(-off, axis=None, kind="stable")[:MISTAKES]
     places = [divmod(int(place), len(off)) for place in order if off.flat[place]]
-    rows = [
-        tag("tr", tag("td", labels[i]), tag("td", labels[j]), tag("td", int(off[i, j]))) for i, j in places
-    ]
+    rows = [tag("tr", _named(labels[i]), _named(labels[j]), tag("td", int(off[i, j]))) for i, j in places]
     head = tag("tr", *(tag("th", name, scope="col") for name in ("true", "predicted", "times")))
     return scroll(tag("table", tag("thead", head), tag("tbody", *rows), class_="plain"), "Commonest mistakes")

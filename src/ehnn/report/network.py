@@ -1,4 +1,4 @@
-"""A small hypergraph, drawn."""
+"""The drawing of a small hypergraph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs nothing else."""
+"""The page: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from ehnn.io.atomic import atomic_write
+from ehnn._utils.atomic import atomic_write
 
 from . import sections, theme
 from .attention_figures import attention_figures
 from .compare import comparison
+from .explanations import explanation_figures
 from .markup import Markup, join, shorten, tag
 from .runs import Run, read_runs
 from .settings import configuration
@@ -30,6 +31,8 @@ def write_report(
     Args:
         paths: folders of runs: from ``ehnn train``, `ehnn.training.fit` or an estimator's ``save``.
         out: the page.
+
+    >>> write_report(["run"], "page.html")  # doctest: +SKIP
     """
     target = Path(out)
     _check_free(target)
@@ -102,6 +105,7 @@ def _run(run: Run, place: int, several: bool) -> Markup:
     groups = [
         ("training", "Training", sections.curves(run, place)),
         ("results", "Test results", sections.results(run, place)),
+        ("explanations", "Explanations", explanation_figures(run)),
         ("hypergraph", "Hypergraph", sections.structure(run, place)),
         ("attention", "Attention", attention_figures(run, place)),
         ("configuration", "Configuration", [] if settings is None else [settings]),

@@ -1,4 +1,4 @@
-"""The parts of ``run.json``, checked: each reader takes JSON and says with a ValueError what is wrong."""
+"""The parts of ``run.json``. Each reader checks its JSON and raises a ValueError that names the problem."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ehnn.hypergraph.validate import short
+from ehnn._utils.validation import short
 
 from .history import LARGEST
 
@@ -100,6 +100,13 @@ def names(value: Any) -> list[str]:
     if not isinstance(value, list):
         raise ValueError(f"expected a list of names, got {type(value).__name__}")
     return [str(entry) for entry in value]
+
+
+def rows(value: Any) -> list[dict[str, Any]]:
+    """A list of records."""
+    if not isinstance(value, list):
+        raise ValueError(f"expected a list, got {type(value).__name__}")
+    return [dict(mapping(row)) for row in value]
 
 
 def data(value: Any) -> Data:

@@ -1,4 +1,4 @@
-"""The parts of ``run.json``, made from a hypergraph and predictions."""
+"""The parts of ``run.json``, computed from a hypergraph and predictions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that a training wrote, as a `Run`. Everything in it is optional."""
+"""A folder written by a training, as a `Run`. Every part is optional."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ehnn.io.atomic import atomic_write
+from ehnn._utils.atomic import atomic_write
+from ehnn._utils.untrusted import told
 
 from . import parts
 from .attention import Attention
@@ -19,9 +20,12 @@ from .records import as_json
 FILES = ("run.json", "metrics.jsonl", "model.json")
 """What makes a folder a run: of `ehnn train --data`, of `ehnn.training.fit`, of an estimator's ``save``."""
 
+EXPLANATIONS = "explanations.json"
+"""Written by `ehnn explain`."""
+
 PARTS = (
     "task", "model", "metric", "parameters", "data", "labels", "history", "test", "hypergraph", "attention",
-    "summary", "seconds", "version", "command",
+    "summary", "seconds", "version", "command", "leaderboard", "trials",
 )  # fmt: skip
 """The keys of ``run.json``."""
 
@@ -30,7 +34,25 @@ T = TypeVar("T")
 
 @dataclass
 class Run:
-    """What a page can show of a run; None or empty where the folder does not say."""
+    """What a page can show of a run; None or empty where the folder does not say.
+
+    Attributes:
+        name: of the folder.
+        task, model, metric: what was learned, by what, and how it is judged.
+        parameters: settings, by name.
+        data: counts of the hypergraph; see `data_record`.
+        labels: names of the classes.
+        history: the curves, from rows with ``epoch``, ``loss`` and the metrics.
+        test: figures and confusions; see `score_record`.
+        hypergraph: a small hypergraph to draw; see `hypergraph_record`.
+        attention: means of attention weights by order; see `attention_by_order`.
+        summary: lines to show at the top, by title.
+        seconds, version, command: of the training.
+        leaderboard: the members that `NodeClassifier` and others compared.
+        trials: settings that a search tried.
+        explanations: what `ehnn explain` found about rows.
+        notes: warnings and remarks.
+    """
 
     name: str
     task: str | None = None
@@ -47,12 +69,15 @@ class Run:
     seconds: float | None = None
     version: str | None = None
     command: str | None = None
+    leaderboard: list[dict[str, Any]] = field(default_factory=list)
+    trials: list[dict[str, Any]] = field(default_factory=list)
+    explanations: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """What could not be read, one line each."""
 
 
 def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
-    """The runs in some folders, each once, with names that tell them apart."""
+    """The runs in the folders ``paths``, each once, with names that tell them apart."""
     folders = list(dict.fromkeys(_folder(path) for path in paths))
     if not folders:
         raise ValueError("there is no run to report: give at least one folder")
@@ -63,10 +88,11 @@ def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
 
 
 def read_run(path: str | os.PathLike[str]) -> Run:
-    """The run in a folder; a ValueError says what a folder without one should hold."""
+    """The run in the folder ``path``; a ValueError says what a folder without one should hold."""
     folder = _folder(path)
     run = Run(folder.name)
     raw = _estimator(folder) | _checkpoint(folder, run.notes) | _record(folder)
+    raw |= _explanations(folder, run.notes)
     if not raw.get("history"):
         raw["history"] = _metrics(folder, run.notes)
     _fill(run, raw)
@@ -103,7 +129,9 @@ def _names(folders: list[Path]) -> list[str]:
 
 
 def write_run(folder: str | os.PathLike[str], **given: Any) -> Path:
-    """Write ``run.json`` into a folder, from the parts that a `Run` has; returns its path.
+    """Write ``run.json`` into a folder; ``given`` are attributes of `Run`. Returns its path.
+
+    >>> write_run("folder", model="mine", history=[{"epoch": 1, "loss": 0.7}])  # doctest: +SKIP
 
     ``history`` is a list of rows such as an estimator's ``history_``; ``data``, ``test``, ``hypergraph`` and
     ``attention`` come from `data_record`, `score_record`, `hypergraph_record` and `attention_by_order`.
@@ -151,6 +179,18 @@ def _estimator(folder: Path) -> dict[str, Any]:
     return {key: value for key, value in known.items() if value is not None}
 
 
+def _explanations(folder: Path, notes: list[str]) -> dict[str, Any]:
+    """What `ehnn explain` found out."""
+    path = folder / EXPLANATIONS
+    if not path.is_file():
+        return {}
+    try:
+        return {"explanations": json.loads(path.read_text(encoding="utf-8"))}
+    except (ValueError, RecursionError) as error:
+        notes.append(f"{path.name}: {told(error)}")
+        return {}
+
+
 def _checkpoint(folder: Path, notes: list[str]) -> dict[str, Any]:
     """Settings from the header of a checkpoint; its tensors are not read."""
     from safetensors import SafetensorError, safe_open
@@ -160,10 +200,10 @@ def _checkpoint(folder: Path, notes: list[str]) -> dict[str, Any]:
         return {}
     try:
         with safe_open(path, framework="numpy") as file:
-            identity = json.loads(file.metadata()["state"])["identity"]
+            identity = json.loads(file.metadata()["state"])["value"]["identity"]
         return {"parameters": identity["config"] | {"seeds": identity["seeds"]}}
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        notes.append(f"{path.name}: {error}")
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+        notes.append(f"{path.name}: {told(error)}")
         return {}
 
 
@@ -205,6 +245,9 @@ def _fill(run: Run, raw: dict[str, Any]) -> None:
     history = part("history", History.read)
     run.history = _measured(history, run.parameters) if history is not None else None
     run.test, run.hypergraph = part("test", parts.scores), part("hypergraph", parts.small)
+    run.leaderboard, run.trials, run.explanations = (
+        part(name, parts.rows) or [] for name in ("leaderboard", "trials", "explanations")
+    )
     run.attention, run.seconds = part("attention", Attention.read), part("seconds", parts.amount)
 
 

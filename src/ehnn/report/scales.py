@@ -1,4 +1,4 @@
-"""Numbers for people, and where they stand on an axis."""
+"""Format numbers, and map them to positions on an axis."""
 
 from __future__ import annotations
 

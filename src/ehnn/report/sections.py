@@ -1,4 +1,4 @@
-"""The sections of a run; each is None or empty where the run does not say anything about it."""
+"""The sections of a run. Each is None or empty if the run has no data for it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ from .frame import figure, switch, view
 from .lines import line_figure, line_of
 from .markup import Markup, tag
 from .matrix import confusion_figure, scroll
+from .members import members_figure, trials_figure
 from .network import drawn, network_figure
 from .runs import Run
 from .scales import SPACE, counting, duration, linear, percent, short
+from .settings import long_text
 
 
 def metric_name(run: Run) -> str:
@@ -103,6 +105,8 @@ def curves(run: Run, place: int) -> list[Markup]:
 def results(run: Run, place: int) -> list[Markup]:
     """Confusion matrix, accuracy per class and per order."""
     test, found = run.test, [_figures(run)] if run.summary or (run.test and run.test.more) else []
+    found += [members_figure(run.leaderboard)] if run.leaderboard else []
+    found += [trials_figure(run.trials)] if run.trials else []
     if test is None:
         return found
     if test.confusion is not None and len(test.confusion):
@@ -121,8 +125,12 @@ def _figures(run: Run) -> Markup:
     """Further figures as lines, as the run says them."""
     more = {} if run.test is None else run.test.more
     lines = run.summary or {name.replace("_", " "): short(value) for name, value in more.items()}
-    rows = [tag("tr", tag("th", name, scope="row"), tag("td", value)) for name, value in lines.items()]
-    return figure("Figures", scroll(tag("table", tag("tbody", *rows), class_="settings"), "Figures"))
+    rows = [
+        tag("tr", tag("th", name, scope="row"), tag("td", long_text(value))) for name, value in lines.items()
+    ]
+    return figure(
+        "Figures", scroll(tag("table", tag("tbody", *rows), class_="settings"), "Figures"), wide=True
+    )
 
 
 def class_names(run: Run) -> list[str]:

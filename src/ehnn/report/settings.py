@@ -6,21 +6,38 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from .markup import Markup, tag
+from .markup import Markup, shorten, tag
 from .matrix import scroll
 from .runs import Run
+
+LONG, MOST = 400, 20_000
+"""Letters that are shown at once, and that are kept at all."""
+
+
+def long_text(value: object) -> object:
+    """A text as it is, or its beginning, which unfolds, where it is long."""
+    text = str(value)
+    if len(text) <= LONG:
+        return value
+    told = f"{text[: LONG // 2]}… ({len(text):,} characters)"
+    whole = text if len(text) <= MOST else f"{text[:MOST]}…"
+    return tag("details", tag("summary", told), tag("div", whole, class_="tall"))
 
 
 def configuration(run: Run) -> Markup | None:
     """The settings as a table, and the command."""
     rows = [*settings(run).items(), ("ehnn", run.version)]
     cells = [
-        tag("tr", tag("th", key, scope="row"), tag("td", value)) for key, value in rows if value is not None
+        tag("tr", tag("th", shorten(key, 80), scope="row"), tag("td", long_text(value)))
+        for key, value in rows
+        if value is not None
     ]
     if not cells and run.command is None:
         return None
     table = scroll(tag("table", tag("tbody", *cells), class_="settings"), "Settings") if cells else None
-    command = None if run.command is None else tag("div", tag("code", run.command), class_="command")
+    command = (
+        None if run.command is None else tag("div", tag("code", long_text(run.command)), class_="command")
+    )
     return tag("div", command, table, class_="card wide")
 
 

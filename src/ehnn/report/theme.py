@@ -1,4 +1,4 @@
-"""The look of a page: colours for light and dark, and the files with its style and its controls."""
+"""The style of a page: colours for light and dark mode, and the CSS and JavaScript files."""
 
 from __future__ import annotations
 

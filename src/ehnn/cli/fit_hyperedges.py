@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ehnn.estimators import HyperedgePredictor
 from ehnn.hypergraph import Hypergraph
 from ehnn.report import data_record, hypergraph_record
-from ehnn.tasks.hyperedges import (
-    answers_of,
-    auroc,
-    average_precision,
-    concatenate,
-    sample_negatives,
-    split_hyperedges,
-)
-
-from .recipe import Recipe
-from .sheets import Sheet
+from ehnn.tables import TableData
+from ehnn.tasks.hyperedges import auroc, average_precision, sample_negatives, split_hyperedges
+from ehnn.tasks.hyperedges.scoring import answers_of, concatenate
 
 if TYPE_CHECKING:
     from .train_table import Request
@@ -32,9 +24,10 @@ class HyperedgeRun:
     It learns from the sets without the test part; what is saved scores new candidates by all sets.
     """
 
-    def __init__(self, request: Request, recipe: Recipe, sheet: Sheet) -> None:
-        self.request, self.sheet = request, sheet
-        self.graph, _ = recipe.graph(sheet)
+    def __init__(self, request: Request, data: TableData) -> None:
+        if request.runs > 1:
+            raise ValueError(f"--runs {request.runs} is for labels; --task hyperedges trains once")
+        self.request, self.data, self.graph = request, data, data.h
         self.split = split_hyperedges(self.graph, (1 - request.test, 0.0, request.test), request.seed)
 
     def fit(self, folder: Path) -> dict[str, Any]:
@@ -45,6 +38,7 @@ class HyperedgeRun:
         estimator.fit(self.split.known)
         test = _scores(estimator, self.graph, held_out, request.seed) if held_out.num_edges else None
         estimator.hypergraph_ = self.graph.replace(edge_names=None)
+        estimator.reader_ = self.data.reader
         estimator.save(folder)
         lines = {"test": f"{held_out.num_edges} sets held out"}
         if test is not None:
@@ -52,8 +46,9 @@ class HyperedgeRun:
                 f"AUROC against {kind} sets": f"{100 * test[f'auroc_{kind}']:.2f} %" for kind in NEGATIVES
             }
         return {
-            "metric": "AUROC, %", "data": data_record(self.sheet.h), "history": estimator.history_,
-            "best_epoch": estimator.best_epoch_, "test": test, "hypergraph": hypergraph_record(self.sheet.h),
+            "metric": "AUROC, %", "data": data_record(self.graph), "history": estimator.history_,
+            "leaderboard": None if estimator.members_ is None else estimator.leaderboard_,
+            "best_epoch": estimator.best_epoch_, "test": test, "hypergraph": hypergraph_record(self.graph),
             "summary": lines,
         }  # fmt: skip
 

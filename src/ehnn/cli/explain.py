@@ -1,0 +1,138 @@
+"""``ehnn explain``: what moved a prediction of a model of ``ehnn train --data``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+
+from ehnn._utils.atomic import atomic_write
+from ehnn._utils.validation import short
+from ehnn.report.records import as_json
+from ehnn.report.runs import EXPLANATIONS
+from ehnn.tables.later import ask_sheet
+
+from .errors import fail, readable_errors
+from .predict import reader_of, source_of
+from .table_options import (
+    Delimiter,
+    EdgeColumn,
+    EdgeWeightColumn,
+    Header,
+    IdColumn,
+    LayoutName,
+    MemberColumns,
+    Names,
+    NodeColumn,
+    NodesFile,
+    Separator,
+    SetColumns,
+    WeightColumn,
+    layout_from_options,
+)
+
+_KEPT = 100
+"""Explanations that are kept for the report."""
+ASKS = {"nodes": ("node",), "sets": ("set",), "incidences": ("node", "set")}
+"""The options that name a row of each task."""
+
+
+def explain(
+    context: typer.Context,
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="The folder that `ehnn train --data` wrote.")
+    ],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="The file of sets.")],
+    node: Annotated[
+        Names, typer.Option(metavar="NAME", help="A node to explain; more than once for more.")
+    ] = None,
+    set_: Annotated[Names, typer.Option("--set", metavar="NAME", help="The same for a set.")] = None,
+    target: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="CLASS", show_default="what is predicted", help="Why (not) this class?"),
+    ] = None,
+    most: Annotated[
+        int, typer.Option(min=1, help="How many things of each kind are left out, one at a time.")
+    ] = 24,
+    lines: Annotated[int, typer.Option(min=1, help="Effects that are printed of each row.")] = 10,
+    nodes: NodesFile = None,
+    layout: LayoutName = "auto",
+    node_column: NodeColumn = None,
+    edge_column: EdgeColumn = None,
+    member_columns: MemberColumns = None,
+    set_columns: SetColumns = None,
+    weight_column: WeightColumn = None,
+    edge_weight_column: EdgeWeightColumn = None,
+    header: Header = True,
+    separator: Separator = None,
+    delimiter: Delimiter = None,
+    id_column: IdColumn = None,
+) -> None:
+    """Explain predictions: which sets, co-members and columns moved them.
+
+    One thing at a time is left out, and the model predicts again. An effect is the change of the log-odds of
+    the class (of the number). A node is named with --node, a set with --set, a node within a set with both.
+    The folder of the model keeps what was found; `ehnn report` shows it.
+
+    \b
+    ehnn explain runs/mine my.csv --node ann
+    ehnn explain runs/mine my.csv --node ann --target red
+    """
+    from ehnn.estimators import load
+
+    with readable_errors():
+        estimator: Any = load(model)
+        reader = reader_of(estimator, model)
+        if reader.task == "hyperedges":
+            raise ValueError(f"{model} scores candidates (--task hyperedges); ehnn explain is for labels")
+        rows = _rows(reader.task, node or [], set_ or [])
+        source = source_of(reader, data, nodes, layout_from_options(context.params), id_column)
+        reader.check(source)
+        asked = ask_sheet(reader, source.read(loose=True))
+        found = estimator.explain(asked, rows, target=_class_of(estimator, target), most=most)
+        _keep(model / EXPLANATIONS, as_json(found.to_dict()))
+    typer.echo("\n\n".join("\n".join(row.lines(lines)) for row in found))
+
+
+def _rows(task: str, nodes: list[str], sets: list[str]) -> list[Any]:
+    """The rows that are asked for."""
+    given = {"node": nodes, "set": sets}
+    wanted = ASKS[task]
+    for name, values in given.items():
+        if bool(values) != (name in wanted):
+            told = " and ".join(f"--{option} NAME" for option in wanted)
+            fail(f"the model predicts labels of {task}: give {told}")
+    if task == "incidences":
+        if len(nodes) != len(sets):
+            fail(f"--node and --set go in pairs, got {len(nodes)} and {len(sets)}")
+        return list(zip(nodes, sets, strict=True))
+    return given[wanted[0]]
+
+
+def _class_of(estimator: Any, target: str | None) -> Any:
+    """The class with this text."""
+    classes = getattr(estimator, "classes_", None)
+    if target is None or classes is None:
+        return None
+    found = [c for c in classes.tolist() if str(c) == target]
+    if not found:
+        raise ValueError(f"--target {target!r} is no class; known: {short(classes.tolist(), 300)}")
+    return found[0]
+
+
+def _keep(path: Path, found: list[dict[str, Any]]) -> None:
+    """Add to what was explained before, in place of earlier explanations of the same rows."""
+    try:
+        before = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+    except ValueError:
+        before = []
+    keys = [_key(row) for row in found]
+    kept = [row for row in before if isinstance(row, dict) and _key(row) not in keys] if before else []
+    with atomic_write(path) as file:
+        file.write(json.dumps([*kept, *found][-_KEPT:], allow_nan=False) + "\n")
+
+
+def _key(row: dict[str, Any]) -> str:
+    return json.dumps([row.get("row"), row.get("target")])

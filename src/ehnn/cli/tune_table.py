@@ -1,0 +1,143 @@
+"""Search of the settings of a single model on a user's own data, with Optuna, on validation labels alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from ehnn._utils.folders import RunFolder, write_json
+from ehnn._utils.optional import require
+
+from .errors import choose
+from .fit_labels import LabelRun
+from .run_folder import RECORD, SECOND, STUDY, default_folder, own_run
+from .train_table import Request, prepared, read_record, record_of, show
+
+SPACE: dict[str, tuple[Any, ...]] = {
+    "width": (32, 64, 128), "dropout": (0.0, 0.2, 0.5), "lr": (1e-3, 3e-3, 1e-2),
+    "weight_decay": (0.0, 1e-5, 1e-3),
+}  # fmt: skip
+"""Values that are tried of each setting that is not given."""
+MODELS = ("ehnn-mlp", "ehnn-transformer", "all-set-transformer", "hgnn", "mlp")
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to search.
+
+    Attributes:
+        request: as of a training; its settings are kept as they are given.
+        models: to choose among.
+        trials: how many points are tried in all.
+        splits: of the labels that a point is validated on; the value is the mean.
+    """
+
+    request: Request
+    models: Sequence[str]
+    trials: int
+    splits: int
+
+    def identity(self) -> dict[str, Any]:
+        """What tells searches apart; more trials go on with the same one."""
+        return self.request.to_dict() | {"models": list(self.models), "splits": self.splits, "search": True}
+
+    def settings(self, trial: Any) -> dict[str, Any]:
+        """A point: a model and its settings."""
+        given = self.request.settings
+        model = trial.suggest_categorical("model", list(self.models))
+        own = {k: trial.suggest_categorical(k, list(v)) for k, v in SPACE.items() if k not in given}
+        return {**given, **own, "model": model}
+
+    def value(self, data: Any, settings: dict[str, Any]) -> float:
+        """The mean best validation figure over the splits; labels of the test part are not read."""
+        found = []
+        for split in range(self.splits):
+            seed = self.request.seed + split
+            run = LabelRun(replace(self.request, settings=settings, seed=seed), data)
+            rest, _ = run.split(self.request.seed)
+            visible = [v if keep else None for v, keep in zip(run.values, rest.tolist(), strict=True)]
+            parameters = run.request.estimator | {"random_state": seed, "verbose": False}
+            fitted = run.kind(**parameters).fit(data.h, visible)
+            found.append(fitted.history_[fitted.best_epoch_ - 1]["valid"])
+        return float(np.mean(found))
+
+
+def tune_table(search: Search, out: Path | None, fresh: bool) -> Path:
+    """Search, or go on, then train with the best settings and score the test part; returns the folder."""
+    optuna = require("optuna", "tune")
+    request = search.request
+    for model in search.models:
+        choose("model", model, MODELS)
+    replace(request, settings={**request.settings, "model": search.models[0]}).check()
+    if not request.valid:
+        raise ValueError("--valid must be above 0: the search compares validation labels")
+    identity = search.identity()
+    folder = out or default_folder(Path(request.source.data), identity | {"model": "tune"})
+    with own_run(folder, identity, fresh) as run:
+        _search(search, run, optuna)
+    return folder
+
+
+def _search(search: Search, folder: RunFolder, optuna: Any) -> None:
+    request, path = search.request, folder.path
+    data = prepared(request)
+    if data.task == "hyperedges":
+        raise ValueError("ehnn tune needs labels: give --label-column")
+    if not folder.going_on:
+        folder.begin()
+    study = _study(optuna, path / STUDY, request.seed)
+    done = _finished(study)
+    if done >= search.trials and (path / RECORD).exists():
+        typer.echo(f"{path} holds this search, done before; to go on: more --trials", err=True)
+        show(read_record(path / RECORD), path)
+        return
+    study.optimize(_objective(search, data), n_trials=max(0, search.trials - done))
+    best = replace(request, settings={**request.settings, **study.best_params})
+    typer.echo(f"best of {_finished(study)} trials: {study.best_value:.4g}  {study.best_params}", err=True)
+    _forget_training(path)
+    record = record_of(best, data, LabelRun(best, data), path) | {"trials": _rows(study)}
+    write_json(path / RECORD, record)
+    show(record, path)
+
+
+def _forget_training(path: Path) -> None:
+    """What the best of fewer trials left is no state of the next training."""
+    for place in (path, path / SECOND):
+        for name in ("checkpoint.safetensors", "metrics.jsonl"):
+            (place / name).unlink(missing_ok=True)
+
+
+def _study(optuna: Any, path: Path, seed: int) -> Any:
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return optuna.create_study(
+        storage=f"sqlite:///{path}", study_name="search", direction="maximize", load_if_exists=True,
+        sampler=optuna.samplers.TPESampler(seed=seed % 2**32),
+    )  # fmt: skip
+
+
+def _objective(search: Search, data: Any) -> Callable[[Any], float]:
+    def value(trial: Any) -> float:
+        found = search.value(data, search.settings(trial))
+        typer.echo(f"trial {trial.number}: {found:.4g}  {trial.params}", err=True)
+        return found
+
+    return value
+
+
+def _finished(study: Any) -> int:
+    return sum(trial.state.name == "COMPLETE" for trial in study.trials)
+
+
+def _rows(study: Any) -> list[dict[str, Any]]:
+    """The finished trials, for the record."""
+    return [
+        {"number": t.number, "value": t.value, "params": t.params, "seconds": t.duration.total_seconds()}
+        for t in study.trials
+        if t.state.name == "COMPLETE"
+    ]

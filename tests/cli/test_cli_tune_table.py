@@ -1,0 +1,69 @@
+"""``ehnn tune`` on a table: a search that goes on where it was stopped, and its table in the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer")
+pytest.importorskip("optuna")
+
+from .own_tables import COLUMNS, run
+
+pytestmark = pytest.mark.usefixtures("folder")
+QUICK = ("--splits", 1, "--epochs", 2, "--models", "hgnn", "mlp", "--device", "cpu", "--out", "found")
+
+
+def test_a_search_goes_on_and_is_reported(pairs: Path) -> None:
+    command = ("tune", "--data", pairs, *COLUMNS, *QUICK, "--trials")
+    said = run(*command, 2)
+    assert "best of 2 trials" in said
+    first = json.loads(Path("found/run.json").read_text(encoding="utf-8"))
+    assert [t["number"] for t in first["trials"]] == [0, 1]
+    assert first["parameters"]["lr"] in (1e-3, 3e-3, 1e-2)
+    assert first["model"] in ("hgnn", "mlp")
+    assert "done before; to go on: more --trials" in run(*command, 2)
+    said = run(*command, 3)
+    assert "trial 2:" in said
+    assert "trial 1:" not in said
+    second = json.loads(Path("found/run.json").read_text(encoding="utf-8"))
+    assert second["trials"][:2] == first["trials"]
+    best = max(second["trials"], key=lambda t: t["value"])
+    assert best["params"]["width"] == second["parameters"]["width"]
+    run("report", "found")
+    page = Path("report.html").read_text(encoding="utf-8")
+    assert ">Search<" in page
+    run("predict", "--model", "found", "--data", pairs)
+
+
+def test_the_test_part_is_not_searched(pairs: Path, monkeypatch) -> None:
+    """Whatever the labels of the test part are, the trials are the same."""
+    from ehnn.cli.fit_labels import LabelRun
+
+    values = []
+    split = LabelRun.split
+
+    def changed(self, seed):
+        rest, test = split(self, seed)
+        if values:
+            other = {"blue": "red", "red": "blue"}
+            self.values = [
+                other[v] if t and v else v for v, t in zip(self.values, test.tolist(), strict=True)
+            ]
+        return rest, test
+
+    monkeypatch.setattr(LabelRun, "split", changed)
+    for out in ("one", "two"):
+        run("tune", "--data", pairs, *COLUMNS, *QUICK[:-1], out, "--trials", 2)
+        record = json.loads(Path(out, "run.json").read_text(encoding="utf-8"))
+        values.append([t["value"] for t in record["trials"]])
+    assert values[0] == values[1]
+
+
+def test_what_cannot_be_searched_is_said(pairs: Path) -> None:
+    command = ("tune", "--data", pairs, *COLUMNS, *QUICK)
+    assert "unknown model 'hgn'" in run(*command, "--models", "hgn", code=2)
+    assert "--valid must be above 0" in run(*command, "--valid", 0, code=2)
+    assert not Path("found").exists()
