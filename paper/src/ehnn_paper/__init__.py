@@ -1,0 +1,1 @@
+"""The tables of the paper: recipes, runs, figures, benchmarks. A folder for each table."""

@@ -1,0 +1,155 @@
+"""The experiments that ``ehnn reproduce`` knows. A new one is a line of the table at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from ehnn.cli.errors import FAILED, choose_all
+from ehnn.cli.show import show_table
+
+if TYPE_CHECKING:
+    from ehnn_paper.experiment import Cell, Experiment
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for; None leaves a choice to the experiment."""
+
+    models: list[str] | None
+    settings: list[str] | None
+    seeds: int | None
+    epochs: int | None
+    device: str
+    out: Path
+    runs_dir: Path
+    fresh: bool
+    data_dir: Path | None = None
+    iterations: int | None = None
+    lr: float | None = None
+    finetune: bool | None = None
+    minutes: float | None = None
+    amp: bool = False
+    tf32: bool = False
+    group: int | None = None
+
+    def refuse(self, experiment: str, known: tuple[str, ...]) -> None:
+        """Raise a ValueError for options of other experiments."""
+        for name in ("data_dir", "iterations", "lr", "finetune", "minutes", "amp", "tf32", "group"):
+            if name not in known and getattr(self, name) not in (None, False):
+                raise ValueError(f"--{name.replace('_', '-')} does not apply to {experiment}")
+
+    @property
+    def resume(self) -> str:
+        kept = f"{self.runs_dir} and {self.out}"
+        return f"Run the same command to go on; what is done, if anything is, is kept in {kept}."
+
+
+_LEGEND = "Test accuracy in %, mean ± std; epoch chosen on validation, or best on test like the paper's."
+
+
+def table(place: str, asked: Request) -> int:
+    """Run the `Experiment` at ``module:name``; returns the exit code."""
+    from ehnn_paper.experiment import COLUMNS, finished, reproduce, table_lines
+
+    module, _, name = place.partition(":")
+    asked.refuse(name.lower().replace("_", "-"), ())
+    found: Experiment = getattr(import_module(module), name)
+    models = choose_all("model", asked.models, found.models)
+    settings = choose_all("setting", asked.settings, found.settings)
+    seeds = range(asked.seeds or 5)
+    cells = reproduce(
+        found, models, settings, seeds=seeds, epochs=asked.epochs, device=asked.device, out=asked.out,
+        runs_dir=asked.runs_dir, fresh=asked.fresh, say=_say,
+    )  # fmt: skip
+    show_table(f"{found.title}\n{_LEGEND}", COLUMNS, table_lines(cells))
+    typer.echo(f"\nWritten: {asked.out / found.name}.json, .csv")
+    _draw(found, finished(found, asked.runs_dir, seeds, asked.epochs), asked.out)
+    return 0
+
+
+def nodes(asked: Request) -> int:
+    """Node classification (Table 2), which keeps its runs and tells of missing data in its own way."""
+    from ehnn_paper.nodes import run as nodes
+    from ehnn_paper.results import read_rows
+
+    asked.refuse("nodes", ("data_dir", "amp", "tf32", "group"))
+    if asked.fresh:
+        raise ValueError(
+            f"nodes keeps finished runs by seed; to train again, remove {asked.runs_dir / 'nodes'}"
+        )
+    problems = nodes.reproduce(
+        asked.settings or list(nodes.DATASETS),
+        asked.models or list(nodes.MODELS),
+        out=asked.out,
+        report=_say,
+        runs=asked.seeds or 20,
+        epochs=asked.epochs or 500,
+        device=asked.device,
+        directory=asked.runs_dir / "nodes",
+        data_dir=asked.data_dir,
+        amp=asked.amp,
+        tf32=asked.tf32,
+        group=asked.group,
+    )
+    typer.echo(nodes.markdown(read_rows(nodes.EXPERIMENT, asked.out)))
+    return FAILED if problems else 0
+
+
+def matching(name: str, asked: Request) -> int:
+    """Keypoint matching (Tables 3 and 4): a model is trained on all categories at once."""
+    from ehnn_paper.matching import table as matching
+    from ehnn_paper.matching.prepare import setup_of
+    from ehnn_paper.matching.recipes import BENCHMARKS
+
+    found = BENCHMARKS[name]
+    asked.refuse(name, ("data_dir", "iterations", "lr", "finetune", "minutes"))
+    if asked.settings:
+        raise ValueError(f"{name} trains on all categories at once; leave --setting out")
+    setup = setup_of(
+        found, epochs=asked.epochs, iterations=asked.iterations, lr=asked.lr, finetune=asked.finetune,
+        minutes=asked.minutes, device=asked.device, data_dir=asked.data_dir,
+    )  # fmt: skip
+    models = choose_all("model", asked.models or list(matching.SHOWN), list(found.recipes))
+    rows = matching.reproduce(
+        found, models, setup, seeds=range(asked.seeds or 1), out=asked.out, runs_dir=asked.runs_dir,
+        fresh=asked.fresh, say=_say,
+    )  # fmt: skip
+    show_table(f"{found.title}\n{matching.LEGEND}", *matching.table(found, rows))
+    typer.echo(f"\nWritten: {asked.out / name}.json, .csv")
+    for path in matching.draw(found, asked.out):
+        typer.echo(f"Drawn:   {path}")
+    return 0
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)
+
+
+def _draw(experiment: Experiment, cells: list[Cell], out: Path) -> None:
+    if experiment.draw is None:
+        return
+    path = out / f"{experiment.name}.png"
+    try:
+        experiment.draw(cells, path)
+    except ImportError as error:
+        _say(f"No figure: {error}")
+    else:
+        typer.echo(f"Drawn:   {path}")
+
+
+EXPERIMENTS: dict[str, Callable[[Request], int]] = {
+    "k-edge": partial(table, "ehnn_paper.k_edge.recipes:K_EDGE"),
+    "ablation": partial(table, "ehnn_paper.k_edge.recipes:ABLATION"),
+    "k-edge-draws": partial(table, "ehnn_paper.k_edge.draws:K_EDGE"),
+    "ablation-draws": partial(table, "ehnn_paper.k_edge.draws:ABLATION"),
+    "nodes": nodes,
+    "willow": partial(matching, "willow"),
+    "voc": partial(matching, "voc"),
+}

@@ -1,0 +1,1 @@
+"""Timing, memory and tables of benchmarks."""

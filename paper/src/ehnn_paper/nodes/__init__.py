@@ -1,0 +1,1 @@
+"""Node classification: Table 2 of the paper."""

@@ -1,0 +1,1 @@
+"""Speed and memory at growing sizes, and beside other libraries."""
