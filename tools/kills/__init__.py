@@ -1,0 +1,1 @@
+"""Kills of commands: before every file operation, and at random moments."""

@@ -1,0 +1,145 @@
+"""k-edge identification, its ablation, node classification, hyperedge prediction."""
+
+from __future__ import annotations
+
+from .rows import TITLES, Row, figure, markdown, models, row, rows
+
+SETTINGS = {"seen orders": "seen", "interpolation": "interpolation", "extrapolation": "extrapolation"}
+DATASETS = {
+    "Zoo": "zoo",
+    "20News": "20news",
+    "Mushroom": "mushroom",
+    "NTU2012": "ntu2012",
+    "House(1)": "house-1",
+    "Walmart(1)": "walmart-1",
+    "House(0.6)": "house-0.6",
+    "Walmart(0.6)": "walmart-0.6",
+}
+SETS = {
+    "house-committees": "house-committees",
+    "cora-coauthorship": "cora-coauthorship",
+    "congress-bills": "congress-bills, 10000 hyperedges",
+    "threads-math-sx": "threads-math-sx, 2000 most active nodes",
+}
+
+
+OTHERS = {
+    "majority": "majority", "lr-features": "LR on features", "lr-degrees": "LR on degrees", "vote": "vote",
+    "lr-features-vote": "LR on features and votes", "hgnn": "HGNN",
+    "all-set-transformer": "AllSetTransformer",
+}  # fmt: skip
+
+
+def k_edge() -> str:
+    return _by_setting("k-edge")
+
+
+def ablation() -> str:
+    return _by_setting("ablation", leave_out=("all-deep-sets",))
+
+
+def _by_setting(experiment: str, leave_out: tuple[str, ...] = ()) -> str:
+    """Chosen on validation / best epoch on test, as the paper reports it (the paper's figure)."""
+
+    def cell(model: str, setting: str) -> str:
+        chosen, best = (
+            row(experiment, model=model, setting=setting, selection=selection)
+            for selection in ("validation", "test-best")
+        )
+        paper = f" ({best['paper']:.2f})" if best and best["paper"] is not None else ""
+        return f"{figure(chosen)} / {figure(best)}{paper}"
+
+    lines = [
+        [TITLES[model], *(cell(model, s) for s in SETTINGS.values())]
+        for model in models(rows(experiment), leave_out)
+    ]
+    return markdown(["", *SETTINGS], lines)
+
+
+def k_edge_chosen() -> str:
+    """Only the accuracy at the epoch chosen on validation data, rounded."""
+    lines = [
+        [
+            TITLES[m],
+            *(
+                figure(row("k-edge", model=m, setting=s, selection="validation"), 1)
+                for s in SETTINGS.values()
+            ),
+        ]
+        for m in models(rows("k-edge"))
+    ]
+    return markdown(["", *SETTINGS], lines)
+
+
+def nodes() -> str:
+    """Mean ± deviation [number of runs if not 20] (the paper's figure)."""
+
+    def cell(one: Row | None) -> str:
+        if one is None:
+            return "–"
+        count = f" [{one['runs']}]" if one["runs"] != 20 else ""
+        paper = f" ({one['paper']:.2f})" if one["paper"] is not None else ""
+        return f"{figure(one)}{count}{paper}"
+
+    def rank(one: Row | None) -> str:
+        paper = f" ({one['paper']:.1f})" if one and one["paper"] is not None else ""
+        return f"{figure(one, 1, deviation=False)}{paper}"
+
+    lines = [
+        [
+            TITLES[model],
+            *(cell(row("nodes", model=model, setting=s, metric="accuracy")) for s in DATASETS.values()),
+            rank(row("nodes", model=model, metric="rank")),
+        ]
+        for model in models(rows("nodes"))
+    ]
+    return markdown(["", *DATASETS, "average rank"], lines)
+
+
+def hyperedges() -> str:
+    """AUROC and MRR against hard negatives."""
+
+    def cell(model: str, setting: str) -> str:
+        auroc = row("hyperedges", model=model, setting=setting, metric="auroc-hard")
+        mrr = row("hyperedges", model=model, setting=setting, metric="mrr-hard")
+        return f"{figure(auroc, 1)} / {figure(mrr, 1, deviation=False)}"
+
+    lines = [
+        [TITLES[model], *(cell(model, setting) for setting in SETS.values())]
+        for model in models(rows("hyperedges"))
+    ]
+    return markdown(["AUROC / MRR in %", *SETS], lines)
+
+
+def defaults() -> str:
+    """The default and its margin to the best of the others, with the larger standard error of both."""
+
+    def cell(one: Row) -> list[str]:
+        told = one["settings"]
+        if "margin" not in told:
+            return [figure(one, 1, deviation=False), "–"]
+        margin = f"{told['margin']:+.1f} ± {told['standard_error']:.1f}".replace("-", "−")
+        best = f"{margin} {OTHERS[told['best_other']]}"
+        return [figure(one, 1, deviation=False), best if told["holds"] else f"**{best}**"]
+
+    lines = []
+    fresh = {one["setting"] for one in rows("defaults", model="default")}
+    for first in rows("defaults", model=("default", "default-earlier"), metric="accuracy"):
+        if first["model"] != "default" and first["setting"] in fresh:
+            continue
+        second = row("defaults", model=first["model"], metric="macro_f1", setting=first["setting"])
+        assert second is not None
+        seen = "chosen" if first["settings"]["chosen_on"] else "confirmed"
+        lines.append(
+            [first["setting"], seen, first["commit"][:7], str(first["runs"]), *cell(first), *cell(second)]
+        )
+    return markdown(["set", "", "commit", "splits", "accuracy", "margin", "macro-F1", "margin"], lines)
+
+
+def later_models() -> str:
+    """Models of later papers with their authors' settings, beside their published figures."""
+    lines = [
+        [TITLES[one["model"]], one["setting"], str(one["runs"]), figure(one), f"{one['paper']:.2f}"]
+        for one in rows("later-models")
+    ]
+    return markdown(["model", "dataset", "runs", "here", "published"], lines)
