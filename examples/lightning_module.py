@@ -1,7 +1,7 @@
 """A model of this library as a Lightning module, trained by Lightning's `Trainer`.
 
-k-edge identification: which nodes are in a hyperedge of the marked order? `ehnn.batch` is the whole collate
-function, since a batch of hypergraphs is a hypergraph, and Lightning moves it to the device by its ``to``.
+Which nodes are in a hyperedge of at least five nodes? `ehnn.batch` is the whole collate function, since a
+batch of hypergraphs is a hypergraph, and Lightning moves it to the device by its ``to``.
 
 Run it with ``python examples/lightning_module.py`` where ehnn is installed with the extra ``lightning``.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from typing import Any
 
 import lightning
 import torch
@@ -18,16 +19,17 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 import ehnn
+from ehnn.testing import random_hypergraph
 
 
-class KEdgeModule(lightning.LightningModule):
+class LargeHyperedges(lightning.LightningModule):
     """EHNN-MLP with cross entropy and Adam."""
 
     def __init__(self, width: int = 32, lr: float = 3e-3) -> None:
         super().__init__()
         self.save_hyperparameters()
         self.lr = lr
-        self.model = ehnn.nn.Stack(2, 2, ehnn.nn.EHNNMLP, width=width)
+        self.model = ehnn.nn.Stack(1, 2, ehnn.nn.EHNNMLP, width=width)
 
     def forward(self, h: ehnn.Hypergraph) -> Tensor:
         """``[num_nodes, 2]`` logits."""
@@ -51,9 +53,18 @@ class KEdgeModule(lightning.LightningModule):
         return torch.optim.Adam(self.parameters(), lr=self.lr)
 
 
+def labelled(h: ehnn.Hypergraph) -> ehnn.Hypergraph:
+    """All nodes look the same: ``x [n, 1]`` is 1; ``y [n]`` is 1 for nodes in a hyperedge of five or more."""
+    y = torch.zeros(h.num_nodes, dtype=torch.long)
+    y[h.index[0][h.orders[h.index[1]] >= 5]] = 1
+    return h.replace(x=torch.ones(h.num_nodes, 1), y=y)
+
+
 def loader(count: int, seed: int, shuffle: bool) -> DataLoader:
     """Batches of eight hypergraphs."""
-    made = ehnn.tasks.k_edge_hypergraphs(count, range(2, 8), torch.Generator().manual_seed(seed))
+    made: Any = [
+        labelled(random_hypergraph(40, 10, orders=(2, 7), seed=1000 * seed + i)) for i in range(count)
+    ]
     return DataLoader(made, batch_size=8, shuffle=shuffle, collate_fn=ehnn.batch)
 
 
@@ -65,7 +76,7 @@ def main(epochs: int = 30) -> None:
         max_epochs=epochs, accelerator="auto", devices=1, logger=False,
         enable_checkpointing=False, enable_progress_bar=False, enable_model_summary=False,
     )  # fmt: skip
-    module = KEdgeModule()
+    module = LargeHyperedges()
     trainer.fit(module, loader(48, 0, True), loader(16, 1, False))
     figures = {name: float(value) for name, value in trainer.callback_metrics.items()}
     print(f"after {epochs} epochs: validation accuracy {100 * figures['valid_accuracy']:.1f} %")

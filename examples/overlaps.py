@@ -110,8 +110,7 @@ def main(path: str | Path = Path(__file__).parents[1] / "docs" / "img" / "overla
     )
     draw_hypergraph(left)
     draw_sizes(right)
-    with ehnn.io.atomic_write(path, "wb") as file:
-        figure.savefig(file, format="png", dpi=130, facecolor="white")
+    figure.savefig(path, format="png", dpi=130, facecolor="white")
     plt.close(figure)
 
 

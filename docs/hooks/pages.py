@@ -1,4 +1,7 @@
-"""What the site does to pages: formulas become MathML, links out of docs/ become plain names."""
+"""What the site does to pages: formulas become MathML, links out of docs/ become plain names.
+
+Pictures in ``results/`` are copied into the site.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +9,29 @@ import html
 import re
 import unicodedata
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from latex2mathml.converter import convert
+from mkdocs.structure.files import File, Files
 
+RESULTS = Path(__file__).parents[2] / "results"
+PICTURE = re.compile(r"(!\[[^\]]*\]\()\.\./results/")
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./(?!api/|tasks/|\w[\w-]*\.md)[^)]*\)")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.DOTALL)
 STYLED = re.compile(r'<(m[in]) mathvariant="(bold|double-struck|script)">(\w)</\1>')
 
 
+def on_files(files: Files, config: Any, **_: Any) -> Files:
+    """Add the pictures of ``results/``."""
+    for path in sorted(RESULTS.glob("*.png")):
+        files.append(File.generated(config, f"results/{path.name}", abs_src_path=str(path)))
+    return files
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Files of the repository that are not pages are named, not linked."""
+    """Files of the repository that are neither pages nor pictures are named, not linked."""
+    markdown = PICTURE.sub(r"\1results/", markdown)
     return OUTSIDE.sub(lambda m: m[1] if m[1].startswith("`") else f"`{m[1]}`", markdown)
 
 
