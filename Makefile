@@ -4,7 +4,9 @@
 
 PYTHON ?= python3
 WORKERS ?= 2
-BENCHMARKS ?= $(wildcard benchmarks/*.py)
+INPUTS ?= 20000
+SEED ?= 0
+BENCHMARKS ?= $(filter-out paper/benchmarks/parallel.py, $(wildcard paper/benchmarks/*.py)) # that one runs under torchrun
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,17 +17,23 @@ BENCH_READY := $(VENV)/.bench-ready
 TORCH := $(shell sed -n '/^torch==/p' constraints.txt)
 
 # One thread each: the test workers share the cores among themselves.
-test: export OMP_NUM_THREADS := 1
+test coverage fuzz: export OMP_NUM_THREADS := 1
 
-.PHONY: help setup demo test lint format bench docs dist clean
+.PHONY: help setup demo test coverage mutants fuzz sanitize tables lint format bench docs dist clean
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo   train EHNN and message passing on k-edge identification: a table and demo.png, under 3 minutes"
-	@echo "make test   lint, types, order of rooms, tests"
-	@echo "make docs   the documentation, into site/"
-	@echo "make dist   wheel and source distribution, into dist/"
-	@echo "make setup | lint | format | bench | clean"
+	@echo "make demo      train a classifier on the functions of SciPy; writes a table and a picture in two minutes"
+	@echo "make test      lint, types, order of packages, tests"
+	@echo "make docs      build the documentation into site/"
+	@echo "make dist      build the wheel and the source distribution into dist/"
+	@echo "make coverage  run the tests and show which lines they reach"
+	@echo "make mutants   change the source on purpose and see whether the tests notice (results/mutants.md)"
+	@echo "make fuzz      give damaged and hostile files to every reader (results/fuzz.json)"
+	@echo "make sanitize  test the C kernels under the address and undefined-behaviour sanitizers (needs gcc)"
+	@echo "make tables    write the tables of README and docs from results/*.json"
+	@echo "make bench     run the benchmarks"
+	@echo "make setup | lint | format | clean"
 
 setup: $(READY)
 
@@ -37,15 +45,15 @@ $(MADE):
 
 # torch comes first and alone: a requirement without a version could bring gigabytes of CUDA packages.
 # The build backend is installed by us, so that no second environment is made to build the package.
-$(READY): pyproject.toml constraints.txt | $(MADE)
+$(READY): pyproject.toml paper/pyproject.toml constraints.txt | $(MADE)
 	@echo "Installing into $(VENV): a minute or two, once."
 	$(PIP) $(TORCH)
 	$(PIP) hatchling
-	$(PIP) --no-build-isolation --editable '.[dev]'
+	$(PIP) --no-build-isolation --editable '.[dev]' --editable './paper[vision,tune]'
 	@touch $@
 
 $(BENCH_READY): $(READY)
-	$(PIP) --no-build-isolation --editable '.[bench]'
+	$(PIP) --no-build-isolation --editable . --editable './paper[bench]'
 	@touch $@
 
 demo: $(READY)
@@ -64,10 +72,30 @@ format: $(READY)
 test: lint
 	$(BIN)/python -m pytest -n $(WORKERS)
 
+# No floor yet: set fail_under under [tool.coverage.report] after a whole run on a quiet machine.
+coverage: $(READY)
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term --cov-report=xml
+
+# Goes on from what results/mutants.json knows of the present source and tests.
+mutants: $(READY)
+	$(BIN)/python tools/mutants.py --jobs $(WORKERS)
+
+# Every finding is kept with the smallest files that show it, in runs/fuzz.
+fuzz: $(READY)
+	$(BIN)/python -m tools.fuzz --inputs $(INPUTS) --seed $(SEED) --jobs $(WORKERS) --out results/fuzz.json
+
+sanitize: $(READY)
+	$(BIN)/python tools/sanitize.py
+
 # Tables go to runs/bench/results; those of the README are in results.
 bench: $(BENCH_READY)
-	@set -e; mkdir -p runs/bench; cd runs/bench; for script in $(abspath $(BENCHMARKS)); do \
+	@set -e; mkdir -p runs/bench; cd runs/bench; $(abspath $(BIN))/ehnn bench cost scale peers walmart k-edge; \
+	for script in $(abspath $(BENCHMARKS)); do \
 		echo "== $$script"; $(abspath $(BIN))/python $$script; done
+
+# The tables of README and docs, from results/*.json.
+tables: $(READY)
+	$(BIN)/python -m tools.tables
 
 # Strict: a broken link, an unknown name of the API or a page that is missing is an error.
 docs: $(READY)
@@ -75,6 +103,7 @@ docs: $(READY)
 
 dist: $(READY)
 	$(BIN)/python -m build --no-isolation
+	$(BIN)/python -m build --no-isolation --outdir dist paper
 
 clean:
-	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist build site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .nox .coverage coverage.xml

@@ -10,20 +10,31 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
+SOURCES = os.pathsep.join([str(ROOT / "src"), str(ROOT / "paper" / "src")])
 EXAMPLES = {  # arguments, what it needs, a part of what it prints
-    "association.py": ([], ["matplotlib", "pygmtools"], "rrwm: beak → beak, eye → eye, tail → tail, foot"),
-    "davis.py": ([], ["networkx"], "changes nothing else: checked"),
-    "demo.py": (["--epochs", "1"], ["matplotlib"], "Picture: demo.png"),
-    "lightning_module.py": ([], ["lightning"], "validation accuracy"),
-    "overlaps.py": (["overlaps.png"], ["matplotlib"], ""),
-    "own_keypoints.py": (["--epochs", "3"], ["PIL", "matplotlib", "safetensors"], "nose → nose"),
-    "pyg_model.py": ([], ["torch_geometric", "sklearn"], "test accuracy"),
-    "share_on_hub.py": ([], ["huggingface_hub"], "bit for bit"),
+    "paper/examples/association.py": (
+        [],
+        ["matplotlib", "pygmtools"],
+        "rrwm: beak → beak, eye → eye, tail → tail, foot",
+    ),
+    "examples/davis.py": ([], ["networkx"], "changes nothing else: checked"),
+    "examples/demo.py": (["--budget", "fast"], ["matplotlib", "sklearn"], "Picture: demo.png"),
+    "paper/examples/k_edge.py": (["--epochs", "1"], ["matplotlib"], "Picture: k-edge.png"),
+    "examples/lightning_module.py": ([], ["lightning"], "validation accuracy"),
+    "examples/overlaps.py": (["overlaps.png"], ["matplotlib"], ""),
+    "paper/examples/own_keypoints.py": (
+        ["--epochs", "3"],
+        ["PIL", "matplotlib", "safetensors"],
+        "nose → nose",
+    ),
+    "examples/pyg_model.py": ([], ["torch_geometric", "sklearn"], "test accuracy"),
+    "examples/share_on_hub.py": ([], ["huggingface_hub"], "bit for bit"),
 }
 
 
 def test_every_example_is_listed():
-    assert {path.name for path in (ROOT / "examples").glob("*.py")} == set(EXAMPLES)
+    found = [*(ROOT / "examples").glob("*.py"), *(ROOT / "paper" / "examples").glob("*.py")]
+    assert {path.relative_to(ROOT).as_posix() for path in found} == set(EXAMPLES)
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -34,9 +45,9 @@ def test_example_runs(name, tmp_path):
         pytest.skip(f"needs {', '.join(missing)}")
     before = processor_seconds()
     done = subprocess.run(
-        [sys.executable, ROOT / "examples" / name, *arguments],
+        [sys.executable, ROOT / name, *arguments],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
+        env=os.environ | {"PYTHONPATH": SOURCES, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"},
         capture_output=True,
         text=True,
         timeout=300,

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 import ehnn
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = {"tune", "vision", "interop", "plot", "parallel", "lightning", "hub", "bench", "docs", "dev"}
+EXTRAS = {"interop", "plot", "tables", "tune", "parallel", "lightning", "hub", "docs", "test", "dev"}
 PIN = re.compile(r"[A-Za-z0-9._-]+==[0-9][0-9a-z.]*")  # no local suffix, no path, no address
 
 IMPORT = """
@@ -55,10 +55,10 @@ def test_import_is_quick(imported: dict[str, Any]) -> None:
     assert imported["seconds"] < 0.5  # seconds of processor time, beyond torch and numpy
 
 
-def test_rooms_are_reached_as_attributes() -> None:
+def test_packages_are_reached_as_attributes() -> None:
     assert ehnn.hypergraph.Hypergraph is ehnn.Hypergraph
-    with pytest.raises(AttributeError, match="no attribute 'nosuchroom'"):
-        ehnn.nosuchroom  # noqa: B018
+    with pytest.raises(AttributeError, match="no attribute 'nosuchpackage'"):
+        ehnn.nosuchpackage  # noqa: B018
 
 
 def test_names_are_found_by_completion() -> None:
@@ -101,22 +101,6 @@ def test_constraints_pin_every_requirement_exactly(project: dict[str, Any]) -> N
 def test_command_points_at_a_module(project: dict[str, Any]) -> None:
     for target in project.get("scripts", {}).values():
         assert find_spec(target.partition(":")[0]) is not None, target
-
-
-def test_readme_code_runs() -> None:
-    code = python_blocks((ROOT / "README.md").read_text())
-    assert code.strip()
-    exec(compile(code, "README.md", "exec"), {})
-
-
-def python_blocks(markdown: str) -> str:
-    """The lines of all Python blocks, each at its own line number; the rest blank."""
-    lines, inside = [], False
-    for line in markdown.splitlines():
-        fence = line.startswith("```")
-        lines.append("" if fence or not inside else line)
-        inside = line == "```python" if fence else inside
-    return "\n".join(lines)
 
 
 def requirements(project: dict[str, Any]) -> list[Requirement]:

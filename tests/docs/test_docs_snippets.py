@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from ehnn.estimators.portfolio.budget import BUDGETS
+
 from .snippets import Block, blocks, run_block, run_file
 
 ROOT = Path(__file__).parents[2]
@@ -18,8 +20,9 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(
 
 @every_page
 def test_snippets_run(page, tmp_path, monkeypatch):
-    """In an empty folder, so that a page may write files."""
+    """In an empty folder, so that a page may write files; fits take seconds instead of the default budget."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(BUDGETS, "default", BUDGETS["fast"])
     for module in NEEDS.get(page.name, ()):
         pytest.importorskip(module)
     with torch.random.fork_rng():
@@ -53,19 +56,19 @@ def test_pages_show_outputs(name):
     assert sum(block.code.count("# →") for block in blocks(text)) >= 10
 
 
-def test_rooms_stand_in_the_order_of_the_contract():
+def test_packages_stand_in_the_order_of_the_contract():
     tomllib = pytest.importorskip("tomllib", reason="tomllib comes with Python 3.11")
     contract = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]
     layers = [layer.strip("()") for layer in contract["contracts"][0]["layers"]]
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rooms = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
+    packages = re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
     source = ROOT / "src" / "ehnn"
     there = [
-        room
-        for room in layers
-        if (source / room / "__init__.py").is_file() or (source / f"{room}.py").is_file()
+        package
+        for package in layers
+        if (source / package / "__init__.py").is_file() or (source / f"{package}.py").is_file()
     ]
-    assert rooms == there
+    assert packages == there
 
 
 # ---------------------------------------------------------------------- the tester is tested
