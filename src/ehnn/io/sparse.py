@@ -24,6 +24,9 @@ def to_scipy(h: Hypergraph, *, signed: bool = False) -> csr_array:
     It carries the structure, isolated nodes, empty hyperedges and incidence weights (bfloat16 and
     float16 as float32); not features, labels, hyperedge weights or names. Weights of 0 cannot be told
     from absence and are refused; weights that are all 1 read back as none.
+
+    >>> to_scipy(Hypergraph.from_edges([[0, 1], [1, 2]])).toarray().tolist()
+    [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     """
     from scipy.sparse import csr_array
 

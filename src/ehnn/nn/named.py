@@ -28,6 +28,9 @@ class Named:
         self_loops: the hypergraph gets a hyperedge {v} for every node v that has none.
         options: arguments of ``kind`` that belong to the name.
         block: arguments of `Block` that belong to the name, for a layer.
+
+    >>> NAMED["ehnn-mlp"].stacked, NAMED["hgnn"].self_loops
+    (True, True)
     """
 
     kind: Callable[..., nn.Module]

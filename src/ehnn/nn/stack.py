@@ -192,7 +192,11 @@ def _with_shared_rows(y: Tensor, x: Tensor, source: str, target: str) -> Tensor:
 
 
 def pairs_path(pairs: int, middle: str = "all") -> tuple[str, ...]:
-    """The path of ``pairs`` V → middle → V pairs."""
+    """The path of ``pairs`` V → middle → V pairs.
+
+    >>> pairs_path(2)
+    ('nodes', 'all', 'nodes', 'all', 'nodes')
+    """
     return ("nodes", *(middle, "nodes") * pairs)
 
 

@@ -54,6 +54,13 @@ class Overlap:
         source_orders, target_orders: the orders k and l.
         source_batch, target_batch: ``[num_sources]``, ``[num_targets]`` batch member of each.
         num_members: number of hypergraphs in the batch.
+
+    >>> from ehnn import Hypergraph
+    >>> o = Hypergraph.from_edges([[0, 1, 2], [1, 2, 3], [4, 5]]).overlap("edges", "edges")
+    >>> o.num_sources, o.num_targets, o.num_pairs
+    (3, 3, 5)
+    >>> o.sizes.values.tolist(), o.sizes.index.tolist()  # 𝓘 of each group (target, 𝓘)
+    ([2, 3], [0, 1, 0, 1, 0])
     """
 
     source_to_group: SparsePattern

@@ -32,7 +32,10 @@ def write_report(
         paths: folders of runs: from ``ehnn train``, `ehnn.training.fit` or an estimator's ``save``.
         out: the page.
 
-    >>> write_report(["run"], "page.html")  # doctest: +SKIP
+    >>> from ehnn.report import write_run
+    >>> _ = write_run("run", model="mine", history=[{"epoch": 1, "loss": 0.7}])
+    >>> write_report(["run"], "page.html").name
+    'page.html'
     """
     target = Path(out)
     _check_free(target)
@@ -53,7 +56,11 @@ def _check_free(target: Path) -> None:
 
 
 def render(runs: Sequence[Run]) -> str:
-    """The page about some runs, as text."""
+    """The page about some runs, as text.
+
+    >>> render([Run("mine", model="ehnn-mlp")])[:15]
+    '<!doctype html>'
+    """
     several = len(runs) > 1
     parts = [_section("compare", "Comparison", comparison(runs))] if several else []
     parts += [_run(run, place, several) for place, run in enumerate(runs)]

@@ -61,6 +61,10 @@ def overlap_hypergraphs(
     ``seed`` makes the draws; ``sizes`` are the numbers of rungs to choose from.
 
     Hypergraphs 2i and 2i + 1 are twins: of every twin pair, a V → E → V model gets exactly one right.
+
+    >>> found, labels = overlap_hypergraphs(4)
+    >>> labels.tolist(), found[0].num_nodes == found[1].num_nodes
+    ([0, 1, 0, 1], True)
     """
     generator = torch.Generator().manual_seed(seed)
     found = []

@@ -134,6 +134,12 @@ class SampledNodeClassification(NodeClassification):
         fanout: random walks per node, metapath and layer.
         metapaths, layers: of the model.
         sample_seed: of the batches and walks.
+
+    >>> y = torch.tensor([0, 1, 0, 1, 0, 1, 0, 1])
+    >>> h = Hypergraph.from_edges([[0, 2, 4, 6], [1, 3, 5, 7]], x=torch.eye(8), y=y)
+    >>> task = SampledNodeClassification(h, batch_size=4, fanout=2)
+    >>> [batch.sample.nodes.shape[0] for batch in task.batches(epoch=0)]
+    [4, 4]
     """
 
     batch_size: int = 512

@@ -51,9 +51,15 @@ def fit(
     ``make()`` gives a model, which is trained on ``task`` on the given ``device``. ``label`` is shown beside
     the progress, unless ``quiet``.
 
-    >>> result = fit(partial(Stack, 4, 2, EHNNMLP), task, seeds=range(5))  # doctest: +SKIP
-    >>> result.selected("validation")  # test metric of each run  # doctest: +SKIP
-    [81.2, 80.7, 82.3, 81.9, 80.1]
+    >>> from ehnn import Hypergraph
+    >>> from ehnn.nn import EHNNMLP, Stack
+    >>> from ehnn.tasks import NodeClassification
+    >>> edges, y = [range(0, 8, 2), range(1, 8, 2)], torch.tensor([0, 1] * 4)
+    >>> task = NodeClassification(Hypergraph.from_edges(edges, x=torch.eye(8), y=y), seeds=range(3))
+    >>> config = TrainConfig(epochs=5)
+    >>> result = fit(lambda: Stack(8, 2, EHNNMLP), task, range(3), config, quiet=True)
+    >>> len(result.selected("validation"))  # the test metric of each run
+    3
 
     With a ``directory`` every evaluated epoch is a line of ``metrics.jsonl`` and the state is saved every
     ``config.checkpoint_every`` epochs; a run that was stopped at any moment goes on from there and ends

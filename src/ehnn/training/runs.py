@@ -32,6 +32,10 @@ class Runs:
         seeds: one per run.
         device: where the parameters live.
         compile: call the model through ``torch.compile``, with hypergraphs that come back; for one run.
+
+    >>> runs = Runs(lambda: torch.nn.Linear(2, 3), seeds=range(4))
+    >>> runs.parameters["weight"].shape
+    torch.Size([4, 3, 2])
     """
 
     def __init__(

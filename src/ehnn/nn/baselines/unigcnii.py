@@ -28,6 +28,12 @@ class UniGCNIIConv(nn.Module):
 
     Shapes, with d = ``width``: ``conv(x [num_nodes, d], h, first [num_nodes, d])`` → ``[num_nodes, d]``;
     ``first`` is :math:`x^{(0)}`, by default x.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> UniGCNIIConv(2, alpha=0.1, beta=0.5)(torch.ones(4, 2), h).shape
+    torch.Size([4, 2])
     """
 
     def __init__(self, width: int, *, alpha: float, beta: float) -> None:

@@ -94,6 +94,12 @@ class HyperedgePrediction:
     Attributes:
         train: the parts, each with its candidates on the other hyperedges.
         valid: the same of the held-out hyperedges, on all of ``known``; None without any.
+
+    >>> from ehnn.tasks.hyperedges import split_hyperedges
+    >>> split = split_hyperedges(Hypergraph.from_edges([[i, i + 1] for i in range(20)]))
+    >>> task = HyperedgePrediction(split.known, split.valid)
+    >>> len(task.train), task.valid.candidates.num_edges
+    (12, 12)
     """
 
     def __init__(
@@ -162,7 +168,12 @@ class HyperedgePrediction:
 
 
 def concatenate(a: Hypergraph, b: Hypergraph) -> Hypergraph:
-    """The candidates of ``a``, then those of ``b``."""
+    """The candidates of ``a``, then those of ``b``.
+
+    >>> a, b = Hypergraph.from_edges([[0, 1]], num_nodes=3), Hypergraph.from_edges([[1, 2]])
+    >>> concatenate(a, b).edges()
+    [[0, 1], [1, 2]]
+    """
     first, second = a.to("cpu").index, b.to("cpu").index
     second = torch.stack([second[0], second[1] + a.num_edges])
     return Hypergraph.from_incidence(torch.cat([first, second], 1), a.num_nodes, a.num_edges + b.num_edges)
