@@ -57,7 +57,7 @@ def convert(
     header: Header = True,
     separator: Separator = None,
     delimiter: Delimiter = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace TO if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace TO if it exists.")] = False,
 ) -> None:
     """Convert a hypergraph: CSV (a row per member or per set), lines of names, HIF JSON.
 
@@ -86,7 +86,8 @@ def _format(path: Path, given: str | None, option: str, known: tuple[str, ...]) 
         return choose("format", given, known)
     found = _ENDS.get(end_of(path))
     if found is None:
-        raise ValueError(f"the end of {path.name!r} tells no format; give {option}: {', '.join(known)}")
+        what = f"the format of {path.name!r} is not known from its ending"
+        raise ValueError(f"{what}; give {option}: {', '.join(known)}")
     return found
 
 
@@ -129,7 +130,7 @@ def _separator(h: Hypergraph) -> str:
         if s not in whole and '"' not in whole and separator_of(lines) == s:
             return s
     raise ValueError(
-        "a file of lines with these names of nodes could not be read again: no separator tells them apart; "
+        "these node names cannot be written as lines: every separator occurs in a name; "
         "convert to .csv or .json"
     )
 

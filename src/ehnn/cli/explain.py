@@ -51,12 +51,16 @@ def explain(
     set_: Annotated[Names, typer.Option("--set", metavar="NAME", help="The same for a set.")] = None,
     target: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="CLASS", show_default="what is predicted", help="Why (not) this class?"),
+        typer.Option(
+            metavar="CLASS",
+            show_default="what is predicted",
+            help="The class whose probability is explained.",
+        ),
     ] = None,
     most: Annotated[
         int, typer.Option(min=1, help="How many things of each kind are left out, one at a time.")
     ] = 24,
-    lines: Annotated[int, typer.Option(min=1, help="Effects that are printed of each row.")] = 10,
+    lines: Annotated[int, typer.Option(min=1, help="How many effects to print for each node or set.")] = 10,
     nodes: NodesFile = None,
     layout: LayoutName = "auto",
     node_column: NodeColumn = None,
@@ -106,7 +110,7 @@ def _rows(task: str, nodes: list[str], sets: list[str]) -> list[Any]:
             fail(f"the model predicts labels of {task}: give {told}")
     if task == "incidences":
         if len(nodes) != len(sets):
-            fail(f"--node and --set go in pairs, got {len(nodes)} and {len(sets)}")
+            fail(f"--node and --set must be given equally often, got {len(nodes)} and {len(sets)}")
         return list(zip(nodes, sets, strict=True))
     return given[wanted[0]]
 
@@ -118,7 +122,7 @@ def _class_of(estimator: Any, target: str | None) -> Any:
         return None
     found = [c for c in classes.tolist() if str(c) == target]
     if not found:
-        raise ValueError(f"--target {target!r} is no class; known: {short(classes.tolist(), 300)}")
+        raise ValueError(f"--target {target!r} is not a class; known: {short(classes.tolist(), 300)}")
     return found[0]
 
 

@@ -39,7 +39,7 @@ def estimator_of(task: str, regression: bool) -> Any:
     name = KINDS[task] + ("Regressor" if regression else "Classifier")
     kind = getattr(ehnn.estimators, name, None)
     if kind is None:
-        raise ValueError(f"--task {task}: there is no {name}; a number of a node within a set is not learned")
+        raise ValueError(f"--task {task} takes no --regression: the label of a node within a set is a class")
     return kind
 
 

@@ -72,7 +72,7 @@ def predict(
         bool,
         typer.Option("--alone", help="Predict from this table alone, without the table of training."),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
 ) -> None:
     """Predict with a trained model: a CSV file with a row per node or set and a probability per class.
 

@@ -18,32 +18,34 @@ LayoutName = Annotated[
     str,
     typer.Option(
         "--layout",
-        help="pairs: a row per member; sets: a row per set; matrix: a row per node, and a column of 0 and 1 "
-        "per set; lines: a line per set, without a header; hif: HIF JSON; auto: detected.",
+        help="pairs: a row per (node, set); sets: a row per set; matrix: a row per node, and a column of 0 "
+        "and 1 per set; lines: a line per set, without a header; hif: HIF JSON; auto: detected.",
     ),
 ]
 NodesFile = Annotated[
     OptionalPath, typer.Option("--nodes", help="CSV file with a row per node: labels, features.")
 ]
-NodeColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Names of nodes; a row per member.")]
-EdgeColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Names of sets.")]
+NodeColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Column of node names.")]
+EdgeColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Column of set names.")]
 MemberColumns = Annotated[
     Names,
-    typer.Option(metavar="NAME ...", help="A row per set: the column of lists, or a column per member."),
+    typer.Option(metavar="NAME ...", help="If a row is a set: the column of lists, or a column per member."),
 ]
 SetColumns = Annotated[
     Names,
-    typer.Option(metavar="NAME ...", help="A row per node: the columns of 0 and 1, one for each set."),
+    typer.Option(metavar="NAME ...", help="If a row is a node: the columns of 0 and 1, one for each set."),
 ]
-WeightColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Weight of a node in a set.")]
-EdgeWeightColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Weight of a set.")]
+WeightColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Column of the weight of a node in a set.")]
+EdgeWeightColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Column of the weight of a set.")]
 Header = Annotated[
     bool,
-    typer.Option("--header/--no-header", help="Whether the first line names the columns; else 1, 2 …"),
+    typer.Option("--header/--no-header", help="Does the first line name the columns? If not: 1, 2 …"),
 ]
 Separator = Annotated[_Text, typer.Option(help="Separator of the members of a list.  [default: detected]")]
 Delimiter = Annotated[_Text, typer.Option(help="Separator of the cells of a table.  [default: detected]")]
-IdColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Names of nodes in the table of --nodes.")]
+IdColumn = Annotated[
+    _Text, typer.Option(metavar="NAME", help="Column of node names in the table of --nodes.")
+]
 
 
 def layout_from_options(given: Mapping[str, Any]) -> Layout:

@@ -58,7 +58,7 @@ def own_data(
     ] = None,
     label_column: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option(metavar="NAME", help="What to predict; blank where it is not known."),
+        typer.Option(metavar="NAME", help="Column to predict; a blank cell has no label."),
     ] = None,
     nodes: NodesFile = None,
     task: Annotated[
@@ -109,16 +109,14 @@ def own_data(
     dropout: Annotated[
         Real, typer.Option(min=0, max=1, show_default=OWN, help="Dropout between the layers.")
     ] = None,
-    epochs: Annotated[
-        Count, typer.Option(min=1, show_default=OWN, help="The most steps over all data.")
-    ] = None,
+    epochs: Annotated[Count, typer.Option(min=1, show_default=OWN, help="Largest number of epochs.")] = None,
     patience: Annotated[
-        Count, typer.Option(min=1, show_default=OWN, help="Stop after so many epochs without a gain.")
+        Count, typer.Option(min=1, show_default=OWN, help="Stop after this many epochs without a gain.")
     ] = None,
     lr: Annotated[Real, typer.Option(show_default=OWN, help="Learning rate.")] = None,
     weight_decay: Annotated[Real, typer.Option(show_default=OWN, help="Weight decay.")] = None,
     runs: Annotated[
-        int, typer.Option(min=1, help="Split and train so many times, and give mean ± standard deviation.")
+        int, typer.Option(min=1, help="Split and train this many times; print mean ± deviation.")
     ] = 1,
     valid: Annotated[
         float, typer.Option(help="Share of labels (sets) that selects the epoch of a single model.")
@@ -128,13 +126,13 @@ def own_data(
         int, typer.Option(min=0, max=2**63 - 1, help="Seed of the split, the parameters and dropout.")
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Train again what is done or was stopped.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard an earlier run in this folder.")] = False,
 ) -> None:
     """Train a model on your own data, or on a task of the paper (the commands below).
 
-    Your data are sets of names: `--data` has a row per member (node and set), a row or a line per set.
+    `--data` is a table of sets: a row per (node, set) pair, or a row or a line per set.
     Labels are in the same file or in a table with a row per node (`--nodes`). The folder gets the model,
-    run.json with all figures, and what was predicted; the same command goes on where it was stopped.
+    run.json with all figures, and the predictions. The same command continues a run that was stopped.
 
     \b
     ehnn train --data members.csv --node-column person --edge-column club --label-column team
@@ -184,9 +182,7 @@ def _refuse_options(context: typer.Context) -> None:
     if given:
         option = "--" + given[0].replace("_", "-")
         task = context.invoked_subcommand
-        fail(
-            f"{option} stands before the task; the options of a task follow it: ehnn train {task} {option} …"
-        )
+        fail(f"{option} must follow the task: ehnn train {task} {option} …")
 
 
 def _only(label_columns: list[str] | None) -> str | None:

@@ -30,7 +30,7 @@ from .table_options import (
 def tune(
     context: typer.Context,
     data: Annotated[Path, typer.Option(help="Your table of sets, as in `ehnn train`.")],
-    label_column: Annotated[str, typer.Option(metavar="NAME", help="What to predict.")],
+    label_column: Annotated[str, typer.Option(metavar="NAME", help="Column to predict.")],
     nodes: NodesFile = None,
     task: Annotated[
         Optional[str],  # noqa: UP045
@@ -46,7 +46,7 @@ def tune(
     models: Annotated[
         Names, typer.Option(metavar="NAME ...", show_default="a few", help="Models to choose among.")
     ] = None,
-    splits: Annotated[int, typer.Option(min=1, help="Splits of the labels for each point.")] = 3,
+    splits: Annotated[int, typer.Option(min=1, help="Splits of the labels for each trial.")] = 3,
     layout: LayoutName = "auto",
     node_column: NodeColumn = None,
     edge_column: EdgeColumn = None,
@@ -63,20 +63,20 @@ def tune(
         typer.Option(metavar="NAME ...", show_default="all others of --nodes", help="Columns to learn from."),
     ] = None,
     regression: Annotated[bool, typer.Option("--regression", help="The label is a number.")] = False,
-    epochs: Annotated[int, typer.Option(min=1, help="The most steps over all data.")] = 200,
-    valid: Annotated[float, typer.Option(help="Share of labels that a point is judged by.")] = 0.2,
+    epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 200,
+    valid: Annotated[float, typer.Option(help="Share of labels that validate a trial.")] = 0.2,
     test: Annotated[float, typer.Option(help="Share of labels that is scored once, at the end.")] = 0.2,
     seed: Annotated[
         int, typer.Option(min=0, max=2**63 - 1, help="Seed of the splits, the search and the parameters.")
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier search in the folder.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard an earlier search in this folder.")] = False,
 ) -> None:
     """Search model, width, dropout, learning rate and weight decay with Optuna, on validation labels.
 
-    Then the best is trained and scored on the test part, which the search does not see. Stop at any time: the
-    same command goes on, and more --trials add to a search. `ehnn train` without a search compares many
-    models too, and is often as good.
+    Then the best is trained and scored on the test part, which the search does not see. The same command
+    continues a search that was stopped, and more --trials extend it. `ehnn train` compares many models
+    without a search, and is often as good.
 
     \b
     ehnn tune --data members.csv --node-column person --edge-column club --label-column team --out runs/tuned

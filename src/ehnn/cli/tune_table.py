@@ -34,7 +34,7 @@ class Search:
         request: as of a training; its settings are kept as they are given.
         models: to choose among.
         trials: how many points are tried in all.
-        splits: of the labels that a point is validated on; the value is the mean.
+        splits: of the labels that a trial is validated on; the value is the mean.
     """
 
     request: Request
@@ -43,7 +43,7 @@ class Search:
     splits: int
 
     def identity(self) -> dict[str, Any]:
-        """What tells searches apart; more trials go on with the same one."""
+        """What identifies a search; more trials continue the same one."""
         return self.request.to_dict() | {"models": list(self.models), "splits": self.splits, "search": True}
 
     def settings(self, trial: Any) -> dict[str, Any]:

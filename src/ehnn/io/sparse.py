@@ -35,7 +35,7 @@ def to_scipy(h: Hypergraph, *, signed: bool = False) -> csr_array:
     if weight.dtype in (torch.bfloat16, torch.float16):
         weight = weight.float()
     if bool((weight == 0).any()):
-        raise ValueError("incidence_weight has zeros, which a sparse matrix cannot tell from no incidence")
+        raise ValueError("incidence_weight has zeros, which a sparse matrix does not store")
     if signed:
         weight = weight * _signs(h, weight)
     node, edge = h.index.cpu().numpy()

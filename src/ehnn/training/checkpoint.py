@@ -12,7 +12,7 @@ from ehnn._utils.sealed import load_tensors, save_tensors
 from ehnn._utils.untrusted import told
 
 NAME = "checkpoint.safetensors"
-ANEW = "remove it, and the same run begins anew"
+ANEW = "remove it to start the run again"
 """What to do about a damaged checkpoint."""
 
 

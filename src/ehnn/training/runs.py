@@ -58,7 +58,7 @@ class Runs:
         if len(models) > 1 and drops_out:
             raise ValueError(
                 f"torch.nn.Dropout draws masks of its own and is trained one seed at a time, got {seeds}; "
-                "ehnn.nn.dropout.Dropout takes its place"
+                "use ehnn.nn.Dropout instead"
             )
         parameters, buffers = stack_module_state(models)
         differ = [k for k, v in buffers.items() if len(models) > 1 and bool((v != v[:1]).any())]
