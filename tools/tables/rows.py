@@ -39,6 +39,7 @@ TITLES = {
     "nhgm-v2": "NHGM-v2",
     "ngm-v2": "NGM-v2",
     "nhgm-v2+": "NHGM-v2 with our inputs",
+    "mean-degree": "mean degree",
     "common-neighbours": "common neighbours",
     "co-membership": "shared hyperedges",
     "all-deep-sets": "AllDeepSets",
