@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Optional
 
@@ -14,18 +13,7 @@ from ehnn.tables.lists import SEPARATORS, separator_of
 
 from .errors import choose, readable_errors
 from .run_folder import check_target
-from .table_options import (
-    Delimiter,
-    EdgeColumn,
-    EdgeWeightColumn,
-    Header,
-    MemberColumns,
-    NodeColumn,
-    Separator,
-    SetColumns,
-    WeightColumn,
-    layout_from_options,
-)
+from .table_options import ColumnOptions, with_options
 
 READABLE = ("csv", "pairs", "sets", "matrix", "lines", "hif")
 WRITABLE = ("csv", "lines", "hif")
@@ -36,8 +24,9 @@ _ENDS = {
 Format = Optional[str]  # noqa: UP045
 
 
+@with_options
 def convert(
-    context: typer.Context,
+    *,
     source: Annotated[Path, typer.Argument(metavar="FROM", help="The file to read; it is not changed.")],
     target: Annotated[Path, typer.Argument(metavar="TO", help="The file to write.")],
     source_format: Annotated[
@@ -48,15 +37,7 @@ def convert(
         Format,
         typer.Option("--to", help=f"One of {', '.join(WRITABLE)}.", show_default="by the end of the name"),
     ] = None,
-    node_column: NodeColumn = None,
-    edge_column: EdgeColumn = None,
-    member_columns: MemberColumns = None,
-    set_columns: SetColumns = None,
-    weight_column: WeightColumn = None,
-    edge_weight_column: EdgeWeightColumn = None,
-    header: Header = True,
-    separator: Separator = None,
-    delimiter: Delimiter = None,
+    table: ColumnOptions,
     force: Annotated[bool, typer.Option("--force", help="Replace TO if it exists.")] = False,
 ) -> None:
     """Convert a hypergraph: CSV (a row per member or per set), lines of names, HIF JSON.
@@ -72,7 +53,7 @@ def convert(
         writes = _format(target, target_format, "--to", WRITABLE)
         check_target(target, [source], force)
         kind = "auto" if reads == "csv" else reads
-        layout = replace(layout_from_options(context.params), kind=kind)
+        layout = table.as_layout(kind)
         h = _read(source, reads, layout)
         _write(h, target, writes)
     lost = _lost(h) if writes == "lines" else []

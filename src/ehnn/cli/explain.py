@@ -16,22 +16,7 @@ from ehnn.tables.later import ask_sheet
 
 from .errors import fail, readable_errors
 from .predict import reader_of, source_of
-from .table_options import (
-    Delimiter,
-    EdgeColumn,
-    EdgeWeightColumn,
-    Header,
-    IdColumn,
-    LayoutName,
-    MemberColumns,
-    Names,
-    NodeColumn,
-    NodesFile,
-    Separator,
-    SetColumns,
-    WeightColumn,
-    layout_from_options,
-)
+from .table_options import Names, NodesFile, TableOptions, with_options
 
 _KEPT = 100
 """Explanations that are kept for the report."""
@@ -39,8 +24,9 @@ ASKS = {"nodes": ("node",), "sets": ("set",), "incidences": ("node", "set")}
 """The options that name a row of each task."""
 
 
+@with_options
 def explain(
-    context: typer.Context,
+    *,
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="The folder that `ehnn train --data` wrote.")
     ],
@@ -62,17 +48,7 @@ def explain(
     ] = 24,
     lines: Annotated[int, typer.Option(min=1, help="How many effects to print for each node or set.")] = 10,
     nodes: NodesFile = None,
-    layout: LayoutName = "auto",
-    node_column: NodeColumn = None,
-    edge_column: EdgeColumn = None,
-    member_columns: MemberColumns = None,
-    set_columns: SetColumns = None,
-    weight_column: WeightColumn = None,
-    edge_weight_column: EdgeWeightColumn = None,
-    header: Header = True,
-    separator: Separator = None,
-    delimiter: Delimiter = None,
-    id_column: IdColumn = None,
+    table: TableOptions,
 ) -> None:
     """Explain predictions: which sets, co-members and columns moved them.
 
@@ -92,7 +68,7 @@ def explain(
         if reader.task == "hyperedges":
             raise ValueError(f"{model} scores candidates (--task hyperedges); ehnn explain is for labels")
         rows = _rows(reader.task, node or [], set_ or [])
-        source = source_of(reader, data, nodes, layout_from_options(context.params), id_column)
+        source = source_of(reader, data, nodes, table.as_layout(), table.id_column)
         reader.check(source)
         asked = ask_sheet(reader, source.read(loose=True))
         found = estimator.explain(asked, rows, target=_class_of(estimator, target), most=most)

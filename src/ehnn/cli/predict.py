@@ -21,21 +21,7 @@ from .candidates import score_candidates
 from .errors import readable_errors
 from .fit_labels import FIRST
 from .run_folder import check_target
-from .table_options import (
-    Delimiter,
-    EdgeColumn,
-    EdgeWeightColumn,
-    Header,
-    IdColumn,
-    LayoutName,
-    MemberColumns,
-    NodeColumn,
-    NodesFile,
-    Separator,
-    SetColumns,
-    WeightColumn,
-    layout_from_options,
-)
+from .table_options import NodesFile, TableOptions, with_options
 
 SCREEN = Path("-")
 
@@ -49,25 +35,16 @@ class Predictions:
     remarks: list[str]
 
 
+@with_options
 def predict(
-    context: typer.Context,
+    *,
     model: Annotated[Path, typer.Option(metavar="DIR", help="The folder that `ehnn train --data` wrote.")],
     data: Annotated[Path, typer.Option(help="The file of sets; with --task hyperedges, of candidates.")],
     nodes: NodesFile = None,
     out: Annotated[Path, typer.Option(help="The CSV file to write; - is the screen.")] = Path(
         "predictions.csv"
     ),
-    layout: LayoutName = "auto",
-    node_column: NodeColumn = None,
-    edge_column: EdgeColumn = None,
-    member_columns: MemberColumns = None,
-    set_columns: SetColumns = None,
-    weight_column: WeightColumn = None,
-    edge_weight_column: EdgeWeightColumn = None,
-    header: Header = True,
-    separator: Separator = None,
-    delimiter: Delimiter = None,
-    id_column: IdColumn = None,
+    table: TableOptions,
     alone: Annotated[
         bool,
         typer.Option("--alone", help="Predict from this table alone, without the table of training."),
@@ -88,7 +65,7 @@ def predict(
     with readable_errors():
         estimator: Any = load(model)
         reader = reader_of(estimator, model)
-        source = source_of(reader, data, nodes, layout_from_options(context.params), id_column)
+        source = source_of(reader, data, nodes, table.as_layout(), table.id_column)
         if out != SCREEN:
             check_target(out, [*source.tables(), *model.iterdir()], force)
         found = predicted(estimator, reader, source, alone)

@@ -10,22 +10,7 @@ import typer
 from .errors import choose, fail, pick_device, readable_errors
 from .lazy import LazyGroup
 from .plugins import commands_of
-from .table_options import (
-    Delimiter,
-    EdgeColumn,
-    EdgeWeightColumn,
-    Header,
-    IdColumn,
-    LayoutName,
-    MemberColumns,
-    Names,
-    NodeColumn,
-    NodesFile,
-    Separator,
-    SetColumns,
-    WeightColumn,
-    layout_from_options,
-)
+from .table_options import Names, NodesFile, TableOptions, with_options
 
 
 class Tasks(LazyGroup):
@@ -50,7 +35,9 @@ train = typer.Typer(cls=Tasks, invoke_without_command=True, no_args_is_help=True
 
 
 @train.callback()
+@with_options
 def own_data(
+    *,
     context: typer.Context,
     data: Annotated[
         Optional[Path],  # noqa: UP045
@@ -73,17 +60,7 @@ def own_data(
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="DIR", show_default="a folder in runs/train", help="Folder of the run."),
     ] = None,
-    layout: LayoutName = "auto",
-    node_column: NodeColumn = None,
-    edge_column: EdgeColumn = None,
-    member_columns: MemberColumns = None,
-    set_columns: SetColumns = None,
-    weight_column: WeightColumn = None,
-    edge_weight_column: EdgeWeightColumn = None,
-    header: Header = True,
-    separator: Separator = None,
-    delimiter: Delimiter = None,
-    id_column: IdColumn = None,
+    table: TableOptions,
     feature_columns: Annotated[
         Names,
         typer.Option(
@@ -157,7 +134,7 @@ def own_data(
     settings |= {"model": model, "budget": as_budget(budget), "device": pick_device(device)}
     columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
     with readable_errors(resume="Run the same command to go on."):
-        source = Source(data, nodes, layout_from_options(context.params), id_column)
+        source = Source(data, nodes, table.as_layout(), table.id_column)
         label = _only(label_column)
         request = Request(
             source, task, label, columns, regression, settings, valid, test, seed, runs

@@ -8,27 +8,12 @@ from typing import Annotated, Any, Optional
 import typer
 
 from .errors import FAILED, fail, pick_device, readable_errors
-from .table_options import (
-    Delimiter,
-    EdgeColumn,
-    EdgeWeightColumn,
-    Header,
-    IdColumn,
-    LayoutName,
-    MemberColumns,
-    Names,
-    NodeColumn,
-    NodesFile,
-    OptionalPath,
-    Separator,
-    SetColumns,
-    WeightColumn,
-    layout_from_options,
-)
+from .table_options import Names, NodesFile, OptionalPath, TableOptions, with_options
 
 
+@with_options
 def tune(
-    context: typer.Context,
+    *,
     data: Annotated[Path, typer.Option(help="Your table of sets, as in `ehnn train`.")],
     label_column: Annotated[str, typer.Option(metavar="NAME", help="Column to predict.")],
     nodes: NodesFile = None,
@@ -47,17 +32,7 @@ def tune(
         Names, typer.Option(metavar="NAME ...", show_default="a few", help="Models to choose among.")
     ] = None,
     splits: Annotated[int, typer.Option(min=1, help="Splits of the labels for each trial.")] = 3,
-    layout: LayoutName = "auto",
-    node_column: NodeColumn = None,
-    edge_column: EdgeColumn = None,
-    member_columns: MemberColumns = None,
-    set_columns: SetColumns = None,
-    weight_column: WeightColumn = None,
-    edge_weight_column: EdgeWeightColumn = None,
-    header: Header = True,
-    separator: Separator = None,
-    delimiter: Delimiter = None,
-    id_column: IdColumn = None,
+    table: TableOptions,
     feature_columns: Annotated[
         Names,
         typer.Option(metavar="NAME ...", show_default="all others of --nodes", help="Columns to learn from."),
@@ -90,7 +65,7 @@ def tune(
     settings: dict[str, Any] = {"model": "ehnn-mlp", "epochs": epochs, "device": pick_device(device)}
     columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
     with readable_errors(resume="Run the same command to go on."):
-        source = Source(data, nodes, layout_from_options(context.params), id_column)
+        source = Source(data, nodes, table.as_layout(), table.id_column)
         request = Request(source, task, label_column, columns, regression, settings, valid, test, seed)
         try:
             tune_table(Search(request, tuple(models or MODELS), trials, splits), out, fresh)
