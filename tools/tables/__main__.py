@@ -27,6 +27,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "mutants": robustness.mutants,
     "nodes": accuracy.nodes,
     "peers": speed.peers,
+    "recipe": accuracy.recipe,
     "scale": speed.scale,
     "voc": matching.voc,
     "walmart": speed.walmart,
