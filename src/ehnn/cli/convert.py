@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from ehnn.hypergraph import Hypergraph
-from ehnn.tables.layouts import Layout, end_of
-from ehnn.tables.lists import SEPARATORS, separator_of
-
 from .errors import choose, readable_errors
-from .run_folder import check_target
 from .table_options import ColumnOptions, with_options
+
+if TYPE_CHECKING:
+    from ehnn.hypergraph import Hypergraph
+    from ehnn.tables import Layout
 
 READABLE = ("csv", "pairs", "sets", "matrix", "lines", "hif")
 WRITABLE = ("csv", "lines", "hif")
@@ -48,6 +47,8 @@ def convert(
     ehnn data convert members.csv members.hif.json --node-column person --edge-column club
     ehnn data convert baskets.txt baskets.csv
     """
+    from .run_folder import check_target
+
     with readable_errors():
         reads = _format(source, source_format, "--from", READABLE)
         writes = _format(target, target_format, "--to", WRITABLE)
@@ -63,6 +64,8 @@ def convert(
 
 
 def _format(path: Path, given: str | None, option: str, known: tuple[str, ...]) -> str:
+    from ehnn.tables.layouts import end_of
+
     if given is not None:
         return choose("format", given, known)
     found = _ENDS.get(end_of(path))
@@ -102,6 +105,8 @@ def _write(h: Hypergraph, path: Path, kind: str) -> None:
 
 def _separator(h: Hypergraph) -> str:
     """A separator that is in no name and that `read_sheet` would choose; white space where it can be."""
+    from ehnn.tables.lists import SEPARATORS, separator_of
+
     names = list(map(str, h.node_names or ()))
     whole = "".join(names)
     if len(whole.split()) <= 1 and not any(s in whole for s in SEPARATORS):

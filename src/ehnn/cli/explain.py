@@ -9,10 +9,6 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ehnn._utils.atomic import atomic_write
-from ehnn._utils.validation import short
-from ehnn.report.records import as_json
-from ehnn.report.runs import EXPLANATIONS
-from ehnn.tables.later import ask_sheet
 
 from .errors import fail, readable_errors
 from .predict import reader_of, source_of
@@ -61,6 +57,9 @@ def explain(
     ehnn explain runs/mine my.csv --node ann --target red
     """
     from ehnn.estimators import load
+    from ehnn.report.records import as_json
+    from ehnn.report.runs import EXPLANATIONS
+    from ehnn.tables.later import ask_sheet
 
     with readable_errors():
         estimator: Any = load(model)
@@ -93,6 +92,8 @@ def _rows(task: str, nodes: list[str], sets: list[str]) -> list[Any]:
 
 def _class_of(estimator: Any, target: str | None) -> Any:
     """The class with this text."""
+    from ehnn._utils.validation import short
+
     classes = getattr(estimator, "classes_", None)
     if target is None or classes is None:
         return None

@@ -6,11 +6,12 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Any, Optional, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Optional, get_type_hints
 
 import typer
 
-from ehnn.tables.layouts import Layout
+if TYPE_CHECKING:  # commands import what needs PyTorch when they run, so that --help is quick
+    from ehnn.tables import Layout
 
 _Text = Optional[str]  # noqa: UP045 (read at run time, also by Python 3.10)
 Names = Optional[list[str]]  # noqa: UP045
@@ -66,6 +67,8 @@ class ColumnOptions:
 
     def as_layout(self, kind: str = "auto") -> Layout:
         """A `Layout`; ``\\t`` may be written as such."""
+        from ehnn.tables import Layout
+
         marks = {
             k: "\t" if getattr(self, k) == "\\t" else getattr(self, k) for k in ("separator", "delimiter")
         }
