@@ -16,7 +16,7 @@ import torch
 
 from ehnn.datasets import card, load
 from ehnn.hypergraph import Hypergraph
-from ehnn.tasks.node_classification import NodeClassification, SampledNodeClassification
+from ehnn.tasks import NodeClassification
 from ehnn.training import TrainConfig, fit
 from ehnn.training.checkpoint import load_checkpoint
 from ehnn_paper.results import origin
@@ -24,6 +24,7 @@ from ehnn_paper.results import origin
 from .config import Settings, find_model, make_model, settings_of
 from .inputs import PreparedNodes
 from .memory import Memory, default_group
+from .sampled import SampledNodeClassification
 from .store import Store
 
 
