@@ -44,7 +44,7 @@ def to_tensor(uniform: UniformHypergraph) -> Tensor:
 def from_tensor(A: Tensor, num_nodes: int | None = None) -> UniformHypergraph:
     """The inverse of Definition 2: hyperedges are the nonzero entries of ``A [n]*k + [d]``.
 
-    A hyperedge all of whose features are zero leaves no trace in the tensor and cannot come back; to
+    A hyperedge all of whose features are zero leaves no trace in the tensor and cannot be restored; to
     read a tensor at known hyperedges use `read_hyperedges`. Hyperedges come in lexicographic order.
     ``num_nodes`` is needed only for k = 0. A tensor that is not symmetric, or not zero where nodes
     repeat, represents no hypergraph and is refused.
@@ -113,7 +113,7 @@ def _node_tensor(h: Hypergraph, x: Any, sequence: dict[int, UniformHypergraph]) 
 
 
 def from_tensor_sequence(tensors: Tensors, nodes: bool = False, num_nodes: int | None = None) -> Hypergraph:
-    """The inverse of Definition 3; hyperedges whose features are all zero cannot come back.
+    """The inverse of Definition 3; hyperedges whose features are all zero cannot be restored.
 
     Args:
         tensors: ``[n]*k + [d]`` by order k, or a sequence of those of orders 1, …, K.

@@ -68,7 +68,7 @@ def fetch(
     """Make sure that the files of datasets are on this machine; print their folders."""
     from ehnn import datasets
 
-    with readable_errors(resume="Run the same command to go on."):
+    with readable_errors(resume="Run the same command to continue."):
         cards = [datasets.card(name) for name in names]  # a wrong name is an error before a long download
         for card in cards:
             typer.echo(f"{card.name}: {datasets.fetch(card.name, data_dir)}")

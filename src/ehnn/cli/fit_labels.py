@@ -113,7 +113,7 @@ class LabelRun:
         rest, test = self.split(seed)
         estimator = self.kind(**self.request.estimator | {"random_state": seed})
         if folder is not None:
-            vars(estimator).update(checkpoints=folder)  # where `fit` keeps its state and goes on from
+            vars(estimator).update(checkpoints=folder)  # where `fit` keeps its state
         visible = [value if keep else None for value, keep in zip(self.values, rest.tolist(), strict=True)]
         estimator.fit(self.data, visible)
         return estimator, self._scores(estimator, rest, test, folder)

@@ -1,4 +1,4 @@
-"""``ehnn predict``: what a model of ``ehnn train --data`` says of a file."""
+"""``ehnn predict``: predictions of a model of ``ehnn train --data`` for a file."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from .table_options import Names, NodesFile, TableOptions, with_options
 
 
 class Tasks(LazyGroup):
-    """The tasks by name; a wrong one is told like every other wrong name."""
+    """The tasks by name."""
 
     lazy = commands_of("train")
 
@@ -133,7 +133,7 @@ def own_data(
     settings: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     settings |= {"model": model, "budget": as_budget(budget), "device": pick_device(device)}
     columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
-    with readable_errors(resume="Run the same command to go on."):
+    with readable_errors(resume="Run the same command to continue."):
         source = Source(data, nodes, table.as_layout(), table.id_column)
         label = _only(label_column)
         request = Request(
@@ -163,7 +163,7 @@ def _refuse_options(context: typer.Context) -> None:
 
 
 def _only(label_columns: list[str] | None) -> str | None:
-    """One at a time: another one would be read as a feature, and it often says the same."""
+    """Allow one label column: another would be read as a feature and often repeats the label."""
     if label_columns and len(label_columns) > 1:
         told = ", ".join(label_columns)
         fail(f"--label-column is given {len(label_columns)} times ({told}); train one at a time")

@@ -64,7 +64,7 @@ def tune(
 
     settings: dict[str, Any] = {"model": "ehnn-mlp", "epochs": epochs, "device": pick_device(device)}
     columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
-    with readable_errors(resume="Run the same command to go on."):
+    with readable_errors(resume="Run the same command to continue."):
         source = Source(data, nodes, table.as_layout(), table.id_column)
         request = Request(source, task, label_column, columns, regression, settings, valid, test, seed)
         try:

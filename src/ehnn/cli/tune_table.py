@@ -68,7 +68,7 @@ class Search:
 
 
 def tune_table(search: Search, out: Path | None, fresh: bool) -> Path:
-    """Search, or go on, then train with the best settings and score the test part; returns the folder."""
+    """Search, or continue, then train with the best settings and score the test part; returns the folder."""
     optuna = require("optuna", "tune")
     request = search.request
     for model in search.models:
@@ -93,7 +93,7 @@ def _search(search: Search, folder: RunFolder, optuna: Any) -> None:
     study = _study(optuna, path / STUDY, request.seed)
     done = _finished(study)
     if done >= search.trials and (path / RECORD).exists():
-        typer.echo(f"{path} holds this search, done before; to go on: more --trials", err=True)
+        typer.echo(f"{path} holds this search, done before; to continue it, give more --trials", err=True)
         show(read_record(path / RECORD), path)
         return
     study.optimize(_objective(search, data), n_trials=max(0, search.trials - done))

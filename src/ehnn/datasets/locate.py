@@ -61,9 +61,9 @@ def locate(
 ) -> list[Path]:
     """The paths of a card's files, in its order.
 
-    What is not in ``data_dir`` or the cache is downloaded into the cache, unless ``download=False``; what
-    cannot
-    be had is named in a `DataError`. ``base_url`` and ``progress`` are those of `ehnn.datasets.fetch`.
+    Files that are not in ``data_dir`` or the cache are downloaded into the cache, unless
+    ``download=False``. A `DataError` names those that are missing. ``base_url`` and ``progress`` are those of
+    `ehnn.datasets.fetch`.
 
     >>> from ehnn.datasets import card
     >>> locate(card("zoo"))  # doctest: +SKIP

@@ -130,7 +130,7 @@ class SparsePattern:
 
 
 class OwnSums(SparsePattern):
-    """A pattern that brings its own sums: its rows or columns are spread over ranks, or are a sample."""
+    """A pattern with its own sums: its rows or columns are spread over ranks, or are a sample."""
 
     def __post_init__(self) -> None:
         """No kernel reads these."""

@@ -62,7 +62,7 @@ def from_networkx(
     """A hypergraph from a bipartite NetworkX graph.
 
     Graph nodes with ``bipartite=0`` (or those in ``nodes``, if given) are nodes and the others are
-    hyperedges, in the order of the graph; their keys become names unless they are mere numbers.
+    hyperedges, in the order of the graph; their keys become names unless they are the numbers 0 … n−1.
     ``weight`` of hyperedges and incidences is read. Directions, parallel edges and other attributes
     are not kept.
 

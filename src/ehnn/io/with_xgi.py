@@ -73,7 +73,7 @@ def from_xgi(hypergraph: Any, *, x: Key = None, edge_x: Key = None, y: Key = Non
     """A hypergraph from an ``xgi.Hypergraph`` (or an ``xgi.SimplicialComplex``: its simplices).
 
     An ``xgi.DiHypergraph`` has roles: 0 in the tail, 1 in the head, 2 in both. Identifiers become names
-    unless they are mere numbers 0 … n−1; ``weight`` of hyperedges is read. Other attributes are not kept.
+    unless they are the numbers 0 … n−1; ``weight`` of hyperedges is read. Other attributes are not kept.
 
     Args:
         x, edge_x, y: attribute or attributes to use as node features, hyperedge features, node labels

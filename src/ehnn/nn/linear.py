@@ -21,7 +21,7 @@ from .weights import HyperWeights, LookupWeights
 
 WEIGHTS = ("lookup", "hypernetwork")
 _CHUNK = 2**23
-"""Entries of weight matrices that are alive at once (32 MiB in float32)."""
+"""Entries of weight matrices in memory at a time (32 MiB in float32)."""
 
 
 class EHNNLinear(Layer):

@@ -19,7 +19,7 @@ from .transformer import EHNNTransformer
 
 @dataclass(frozen=True)
 class Named:
-    """What a name stands for.
+    """What a name means.
 
     Attributes:
         kind: a layer for `Stack`, or a whole network from nodes to nodes.

@@ -1,7 +1,7 @@
 """Which implementation of an operation runs: an ordered table for each, and one place that decides.
 
-An implementation says for given arguments why it does not take them, or nothing. The first that says nothing
-runs; the last, ``naive``, is the definition and takes everything.
+An implementation returns the reason why it does not take given arguments, or None. The first that returns
+None runs; the last, ``naive``, is the definition and takes everything.
 """
 
 from __future__ import annotations

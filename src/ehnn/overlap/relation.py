@@ -39,9 +39,9 @@ class Overlap:
 
     A *group* is a target and a size 𝓘 that occurs for it: its sources are {i : |i ∩ j| = 𝓘}. Everything
     that Eq. 5 of the paper sums over is here; 𝓘 = 0 is the pool over all sources of a batch member.
-    Memory is linear in sources + targets + pairs. Between hyperedges with roles, what is said of 𝓘 here holds
-    for the matrix M[r, s] = |i_r ∩ j_s|, nodes that have role r in the source and s in the target: ``sizes``
-    has matrices, and the orders are vectors of role counts. Weights of hyperedges and incidences are in the
+    Memory is linear in sources + targets + pairs. Between hyperedges with roles, 𝓘 is the
+    matrix M[r, s] = |i_r ∩ j_s| of nodes that have role r in the source and s in the target: ``sizes`` has
+    matrices, and the orders are vectors of role counts. Weights of hyperedges and incidences are in the
     patterns: those with weights are `WeightedPattern`, whose sums multiply each term by its weight.
 
     Attributes:

@@ -124,7 +124,7 @@ def _run(run: Run, place: int, several: bool) -> Markup:
     return tag(
         "article", heading, sections.notes(run), sections.tiles(run), menu,
         *(_section(key, title, figures) for key, title, figures in there),
-        None if there else tag("p", "This run says nothing yet."),
+        None if there else tag("p", "This run has no results yet."),
         id=f"run-{place}", class_=f"run s{place % SERIES}", data_run=place if several else None,
     )  # fmt: skip
 

@@ -31,7 +31,7 @@ class Runs:
         make: builds one model; called once per run.
         seeds: one per run.
         device: where the parameters live.
-        compile: call the model through ``torch.compile``, with hypergraphs that come back; for one run.
+        compile: call the model through ``torch.compile``, with hypergraphs that occur again; for one run.
 
     >>> runs = Runs(lambda: torch.nn.Linear(2, 3), seeds=range(4))
     >>> runs.parameters["weight"].shape
@@ -135,7 +135,7 @@ class Runs:
                 owner[name] = own
 
     def _model_for(self, h: Hypergraph) -> Callable[..., Tensor]:
-        """The compiled model, for hypergraphs that come back: the first call makes structure on its way."""
+        """The compiled model, for hypergraphs that occur again: the first call makes their structure."""
         if self._compiled is None:
             return self.model
         if h in self._met:

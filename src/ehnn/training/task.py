@@ -19,7 +19,7 @@ class Task(Protocol):
 
     A batch may be anything that the model takes in place of a Hypergraph. A task may have a method
     ``open(batch)``: what it makes of a training batch is given to the model and to ``loss``, as part of the
-    step that is recorded on a GPU (see `ehnn.training.replay` for batches that do not come back). Further
+    step that is recorded on a GPU (see `ehnn.training.replay` for batches that occur once). Further
     metrics, named with a slash such as ``"test/duck"``, are kept in the history.
 
     >>> class MeanOfNodes:  # learn to give every node 1

@@ -123,7 +123,7 @@ class EDHNN(NodeModel):
         self.between = nn.ModuleList(Dropout(dropout) for _ in last[1:])
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         first = y = torch.relu(self.embed(self.dropouts[-1](self.features(h, x))))
         inside, count = list(self.inside), sum(self.conv.hidden)
         for i, dropout in enumerate(list(self.dropouts)[:-2]):

@@ -129,7 +129,7 @@ class HAN(NodeModel):
     def forward(self, h: Hypergraph, x: Tensor | None = None, sample: Sample | None = None) -> Tensor:
         """``[num_nodes, d_out]`` logits, or a row for each node of the sample.
 
-        ``x [num_nodes, d_in]`` stands in for ``h.x``.
+        ``x [num_nodes, d_in]`` replaces ``h.x``.
         """
         x = self.features(h, x)
         if sample is None:

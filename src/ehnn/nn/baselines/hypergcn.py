@@ -171,7 +171,7 @@ class HyperGCN(NodeModel):
         )
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         x = self.features(h, x)
         extremes = self.input_extremes(h, x) if self.fast else None
         for i, conv in enumerate(self.convs):

@@ -98,7 +98,7 @@ class UniGCNII(NodeModel):
         )
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         first = torch.relu(self.embed(self.dropouts[-1](self.features(h, x))))
         y = first
         for conv, dropout in zip(self.convs, self.dropouts, strict=False):
