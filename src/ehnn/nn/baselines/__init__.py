@@ -1,10 +1,12 @@
 """The models that the paper compares with, and later ones; one file per paper.
 
 AllSet's are layers ``layer(x, overlap) -> y`` for `ehnn.nn.Stack`. The others are models from nodes to nodes,
-``model(h) -> [num_nodes, d_out]``, made of convolutions ``conv(x, h)``.
+``model(h) -> [num_nodes, d_out]``, made of convolutions ``conv(x, h)``. CHESHIRE scores candidates,
+``model(h, candidates) -> [num_candidates, 1]``.
 """
 
 from .all_set import AllDeepSets, AllSetTransformer
+from .cheshire import CHESHIRE
 from .ed_hnn import EDHNN, EDHNNConv
 from .gat import CEGAT, CliqueGATConv
 from .gcn import CEGCN, CliqueGCNConv
@@ -23,6 +25,7 @@ from .unigcnii import UniGCNII, UniGCNIIConv
 __all__ = [
     "CEGAT",
     "CEGCN",
+    "CHESHIRE",
     "EDHNN",
     "HAN",
     "HCHA",
