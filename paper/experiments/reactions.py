@@ -1,11 +1,18 @@
-"""Reactions as directed hyperedges: which side is consumed?
+"""Reactions as directed hyperedges: which side is consumed, and which reactions are missing?
 
     python paper/experiments/reactions.py direction
     python paper/experiments/reactions.py direction --networks iIT341 --models lr-history ehnn-directed-all
+    python paper/experiments/reactions.py pool
+    python paper/experiments/reactions.py swapped
 
-Five splits of the irreversible reactions with two sides; reactions of one group stay together. Every model
-has four settings, chosen by the log loss on validation reactions; see `ehnn_paper.reactions`. Finished cells
-are kept in ``--out`` and never computed again; rows go to ``results/reactions.json`` and ``.csv``.
+- ``direction``: five splits of the irreversible reactions with two sides; reactions of one group stay
+  together. Every model has four settings, chosen by the log loss on validation reactions.
+- ``pool``: a fifth of the reactions of a model is hidden and ranked among the reactions of BiGG over the same
+  metabolites. ``swapped``: the same against copies with half of the metabolites exchanged. Three splits, one
+  setting for every model: nothing is chosen.
+
+See `ehnn_paper.reactions`. Finished cells are kept in ``--out`` and never computed again; rows go to
+``results/reactions.json`` and ``.csv``.
 """
 
 from __future__ import annotations
@@ -16,6 +23,7 @@ import shlex
 import statistics
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +33,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 
 from ehnn._utils.atomic import atomic_write
-from ehnn_paper.reactions import direction_table
+from ehnn_paper.reactions import direction_table, missing_table
 from ehnn_paper.reactions.data import load_reactions
+from ehnn_paper.reactions.missing import load_network
 from ehnn_paper.results import origin, provenance, write_rows
 
 
@@ -57,16 +66,34 @@ def direction(given: argparse.Namespace) -> None:
             write(given, f"direction, {network}", model, values, cells, settings, published)
 
 
+def missing(kind: str, given: argparse.Namespace) -> None:
+    networks = missing_table.POOLS if kind == "pool" else missing_table.SWAPPED
+    for name in given.networks or networks:
+        network = load_network(name, given.data_dir)
+        for model in given.models or missing_table.MODELS:
+            cells = [
+                kept(
+                    given.out / kind / name / f"{model}-{split}.json",
+                    lambda m=model, s=split, n=network: missing_table.measure(kind, m, n, s),
+                )
+                for split in range(missing_table.SPLITS)
+            ]
+            values = {metric: [cell[metric] for cell in cells] for metric in ("auroc", "ap")}
+            settings = {"setting": cells[0]["setting"]}
+            write(given, f"{kind}, {name}", model, values, cells, settings, selection="none")
+
+
 def write(
     given: argparse.Namespace, setting: str, model: str, values: Mapping[str, list[float]],
     cells: list[dict[str, Any]], settings: dict[str, Any], published: float | None = None,
+    selection: str = "validation",
 ) -> None:  # fmt: skip
     """One row for each metric."""
     seeds = range(len(cells))
     about = provenance(given.command, seeds=seeds, settings=settings, runs=[c["origin"] for c in cells])
     rows = [
         {
-            "setting": setting, "model": model, "selection": "validation", "metric": metric,
+            "setting": setting, "model": model, "selection": selection, "metric": metric,
             "mean": statistics.mean(found), "std": statistics.pstdev(found), "runs": len(found),
             "paper": published, **about,
         }
@@ -77,7 +104,7 @@ def write(
     print(f"{setting:30} {model:20} {shown}", flush=True)
 
 
-TASKS = {"direction": direction}
+TASKS = {"direction": direction, "pool": partial(missing, "pool"), "swapped": partial(missing, "swapped")}
 
 
 def main(arguments: list[str] | None = None) -> None:
