@@ -114,13 +114,14 @@ def test_backward_reactions_are_turned_and_reversible_ones_are_not_asked():
 
 
 def test_reactions_listed_both_ways_are_reversible():
+    """Also the last, which has the same metabolite on both sides."""
     given = {
-        "node": np.array([0, 1, 1, 0, 1, 2]), "edge": np.array([0, 0, 1, 1, 2, 2]),
-        "side": np.array([-1, 1] * 3), "num_nodes": np.array(3), "num_edges": np.array(3),
+        "node": np.array([0, 1, 1, 0, 1, 2, 2, 2]), "edge": np.array([0, 0, 1, 1, 2, 2, 3, 3]),
+        "side": np.array([-1, 1] * 4), "num_nodes": np.array(3), "num_edges": np.array(4),
         "x": np.ones((3, 1)),
     }  # fmt: skip
     found = from_arrays(given)
-    assert found.irreversible.tolist() == [False, False, True]
+    assert found.irreversible.tolist() == [False, False, True, False]
     assert found.group[0] == found.group[1] != found.group[2]
 
 

@@ -90,7 +90,8 @@ def _matrix(row: np.ndarray, column: np.ndarray, shape: tuple[int, int]) -> csr_
 def _listed_both_ways(tails: csr_array, heads: csr_array) -> tuple[np.ndarray, np.ndarray]:
     """Whether each reaction is also there the other way round, and a number for its unordered pair of sides.
 
-    A side is known by the sum of random 62-bit numbers of its metabolites.
+    A reaction with the same metabolites on both sides, such as a transport where compartments are not told
+    apart, is its own reverse. A side is known by the sum of random 62-bit numbers of its metabolites.
     """
     mark = np.random.default_rng(0).integers(2**62, size=tails.shape[1])
     one, other = ((side.astype(np.int64) @ mark) for side in (tails, heads))
@@ -99,7 +100,7 @@ def _listed_both_ways(tails: csr_array, heads: csr_array) -> tuple[np.ndarray, n
     forward = one < other
     seen = np.zeros((group.max(initial=-1) + 1, 2), bool)
     seen[group, forward.astype(int)] = True
-    return (seen[:, 0] & seen[:, 1])[group], group
+    return (seen[:, 0] & seen[:, 1])[group] | (one == other), group
 
 
 def as_hypergraph(tails: csr_array, heads: csr_array) -> Hypergraph:
