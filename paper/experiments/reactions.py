@@ -58,7 +58,7 @@ def direction(given: argparse.Namespace) -> None:
                     given.out / "direction" / network / f"{model}-{split}.json",
                     lambda m=model, s=split, r=reactions: direction_table.measure(m, r, s),
                 )
-                for split in range(direction_table.SPLITS)
+                for split in range(given.splits or direction_table.SPLITS)
             ]
             values = {"accuracy": [cell["accuracy"] for cell in cells]}
             published = direction_table.PUBLISHED[network] if model == "lr-history" else None
@@ -76,7 +76,7 @@ def missing(kind: str, given: argparse.Namespace) -> None:
                     given.out / kind / name / f"{model}-{split}.json",
                     lambda m=model, s=split, n=network: missing_table.measure(kind, m, n, s),
                 )
-                for split in range(missing_table.SPLITS)
+                for split in range(given.splits or missing_table.SPLITS)
             ]
             values = {metric: [cell[metric] for cell in cells] for metric in ("auroc", "ap")}
             settings = {"setting": cells[0]["setting"]}
@@ -114,11 +114,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("task", choices=list(TASKS))
     parser.add_argument("--networks", nargs="+")
     parser.add_argument("--models", nargs="+")
+    parser.add_argument("--splits", type=int, help="the first so many splits only")
     parser.add_argument("--data-dir")
     parser.add_argument("--out", type=Path, default=Path("runs/reactions"), help="folder of finished cells")
     parser.add_argument("--results", default="results", help="folder of the table")
     given = parser.parse_args(arguments)
-    asked = {"--networks": given.networks or [], "--models": given.models or []}
+    asked = {"--networks": given.networks, "--models": given.models}
+    asked["--splits"] = [str(given.splits)] if given.splits else None
     words = [word for name, values in asked.items() if values for word in (name, *values)]
     given.command = shlex.join(["python", "paper/experiments/reactions.py", given.task, *words])
     torch.set_num_threads(1)
