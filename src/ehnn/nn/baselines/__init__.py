@@ -2,11 +2,12 @@
 
 AllSet's are layers ``layer(x, overlap) -> y`` for `ehnn.nn.Stack`. The others are models from nodes to nodes,
 ``model(h) -> [num_nodes, d_out]``, made of convolutions ``conv(x, h)``. CHESHIRE scores candidates,
-``model(h, candidates) -> [num_candidates, 1]``.
+``model(h, candidates) -> [num_candidates, 1]``; WHATsNet and CoNHD give ``[num_incidences, d_out]``.
 """
 
 from .all_set import AllDeepSets, AllSetTransformer
 from .cheshire import CHESHIRE
+from .conhd import CoNHD
 from .ed_hnn import EDHNN, EDHNNConv
 from .gat import CEGAT, CliqueGATConv
 from .gcn import CEGCN, CliqueGCNConv
@@ -21,6 +22,7 @@ from .phenom_nn import PhenomNN
 from .sheaf import SheafHyperGNN
 from .tf_hnn import TFHNN
 from .unigcnii import UniGCNII, UniGCNIIConv
+from .whatsnet import WHATsNet
 
 __all__ = [
     "CEGAT",
@@ -37,6 +39,7 @@ __all__ = [
     "AllSetTransformer",
     "CliqueGATConv",
     "CliqueGCNConv",
+    "CoNHD",
     "EDHNNConv",
     "HANConv",
     "HCHAAttention",
@@ -50,4 +53,5 @@ __all__ = [
     "SheafHyperGNN",
     "UniGCNII",
     "UniGCNIIConv",
+    "WHATsNet",
 ]
