@@ -7,6 +7,7 @@ from ehnn import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer, Stack
 from ehnn.nn.baselines import HGNN, AllDeepSets, AllSetTransformer
 from ehnn.ops import segment_mean, segment_softmax_sum, segment_sum
+from ehnn.parallel.running import RunningPools
 from ehnn.parallel.sampled import Part, SampledPairs
 from ehnn.parallel.sampling import sample, seed_batches
 from ehnn.testing import random_hypergraph
@@ -129,6 +130,90 @@ def test_weights_go_along(h: Hypergraph) -> None:
     h = h.replace(edge_weight=torch.rand(30, dtype=torch.float64))
     model, seeds = HGNN(4, 3, width=8).double().eval(), torch.tensor([7, 3, 21])
     torch.testing.assert_close(model(sample(h, seeds, 2 * ALL))[:3], model(h)[seeds])
+
+
+MARKS = {
+    "roles": ("roles",),
+    "edge weights": ("edge_weight",),
+    "incidence weights": ("incidence_weight",),
+    "all": ("roles", "edge_weight", "incidence_weight"),
+}
+
+
+def marked(h: Hypergraph, names: tuple[str, ...]) -> Hypergraph:
+    draw = torch.Generator().manual_seed(1)
+    values = {
+        "roles": torch.randint(3, (h.num_incidences,), generator=draw),
+        "edge_weight": torch.rand(h.num_edges, dtype=torch.float64, generator=draw) + 0.5,
+        "incidence_weight": torch.rand(h.num_incidences, dtype=torch.float64, generator=draw) + 0.5,
+    }
+    return h.replace(**{name: values[name] for name in names})
+
+
+@pytest.mark.parametrize("marks", MARKS)
+@pytest.mark.parametrize("middle", ["edges", "all"])
+@pytest.mark.parametrize("layer", [EHNNMLP, EHNNTransformer])
+def test_roles_and_weights_of_a_whole_sample(h: Hypergraph, marks: str, middle: str, layer: type) -> None:
+    """With all pairs drawn a sample gives what the whole hypergraph gives, and not what a bare one does."""
+    torch.manual_seed(0)
+    whole = marked(h, MARKS[marks])
+    model = Stack(4, 3, layer, width=8, path=("nodes", middle, "nodes", middle, "nodes")).double().eval()
+    everything = torch.arange(40).flip(0)
+    full = model(whole)
+    torch.testing.assert_close(model(sample(whole, everything, ALL)), full[everything])
+    assert not torch.allclose(model(h), full, atol=1e-3)
+    for part in model.layers:
+        part.global_interaction = False
+    if layer is EHNNMLP:
+        seeds = torch.tensor([7, 3, 21])
+        torch.testing.assert_close(model(sample(whole, seeds, ALL))[:3], model(whole)[seeds])
+
+
+@pytest.mark.parametrize("marks", ["edge weights", "all"])
+def test_running_pools_with_weights(h: Hypergraph, marks: str) -> None:
+    """The first estimate is that of the sample, here of everything."""
+    torch.manual_seed(0)
+    whole = marked(h, MARKS[marks])
+    model = Stack(4, 3, EHNNTransformer, width=8).double()
+    full = model(whole)
+    torch.testing.assert_close(RunningPools(model)(sample(whole, torch.arange(40), ALL)), full)
+
+
+def test_sums_by_role_and_weight_are_unbiased(h: Hypergraph) -> None:
+    generator = torch.Generator().manual_seed(0)
+    whole = marked(h, MARKS["all"])
+    o = whole.overlap("nodes", "edges")
+    wanted = torch.zeros(30, 3, 4, dtype=torch.float64)
+    wanted[o.group_target, o.sizes.expand()[:, 0].argmax(1)] = segment_sum(whole.x, o.source_to_group)
+    found = []
+    for _ in range(600):
+        s = sample(whole, torch.arange(40), [(-1, 2)], generator)
+        o = s.overlap("nodes", "edges")
+        estimate = torch.zeros_like(wanted)
+        at = s.edge_ids[o.group_target], o.sizes.expand()[:, 0].argmax(1)
+        estimate[at] = segment_sum(s.x, o.source_to_group)
+        found.append(estimate)
+    values = torch.stack(found)
+    spread = values.std(0) / 600**0.5
+    assert ((values.mean(0) - wanted).abs() <= 4.5 * spread + 1e-9).all()
+
+
+def test_roles_weights_and_features_of_drawn_incidences(h: Hypergraph) -> None:
+    whole = marked(h, MARKS["all"]).replace(incidence_x=torch.arange(h.num_incidences).double().unsqueeze(1))
+    s = sample(whole, torch.tensor([5, 1]), [(2, 2)], torch.Generator().manual_seed(0))
+    at = {pair: i for i, pair in enumerate(zip(*whole.index.tolist(), strict=True))}
+    node, edge = s.node_ids[s.index[0]].tolist(), s.edge_ids[s.index[1]].tolist()
+    place = torch.tensor([at[pair] for pair in zip(node, edge, strict=True)])
+    assert torch.equal(s.roles, whole.roles[place])
+    assert torch.equal(s.incidence_weight, whole.incidence_weight[place])
+    assert torch.equal(s.incidence_x, whole.incidence_x[place])
+    assert s.num_roles == 3
+    assert torch.equal(s.role_orders.sum(1), s.true_orders)
+    assert torch.equal(s.role_degrees.sum(1), s.true_degrees)
+    there = s.overlap("nodes", "edges")
+    assert torch.equal(there.target_orders.expand(), s.role_orders)
+    role = there.sizes.expand()[:, 0].argmax(1)
+    assert torch.equal(there.source_to_group.lengths, s.role_orders[there.group_target, role])
 
 
 def test_all_of_a_sample_moves(h: Hypergraph) -> None:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import accuracy, headlines, matching, robustness, speed
+from . import accuracy, headlines, matching, reactions, robustness, speed
 from .rows import ROOT
 
 PLACE = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -27,6 +27,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "mutants": robustness.mutants,
     "nodes": accuracy.nodes,
     "peers": speed.peers,
+    "reactions-direction": reactions.direction,
+    "reactions-pool": reactions.pool,
+    "reactions-swapped": reactions.swapped,
     "recipe": accuracy.recipe,
     "scale": speed.scale,
     "voc": matching.voc,

@@ -106,7 +106,7 @@ class _RunningPairs(OwnSums):
         """The running estimate of `ehnn.ops.segment_softmax_sum`."""
         top = logits.detach().amax(0)
         weight = (logits - top).exp().unsqueeze(-1)
-        both = self._follow(self.now.reduce_sum(torch.cat([weight * x, weight], -1)), top)
+        both = self._follow(self.now.softmax_sums(x, weight), top)
         return both[..., :-1] / both[..., -1:].clamp(min=torch.finfo(x.dtype).tiny)
 
     def _follow(self, estimate: Tensor, shift: Tensor | None) -> Tensor:

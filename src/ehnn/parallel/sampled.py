@@ -4,28 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import OwnSums, pairs_from_coo
+from ehnn.hypergraph.weighted import weighted
 from ehnn.ops import segment_sum
 from ehnn.ops.softmax_sum.cpu import narrow
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Drawn pairs, all of one shape: ``scale [num_rows]`` and ``weight [num_cols]`` multiply their sum."""
+    """Drawn pairs: ``scale [num_rows]`` and ``weight [num_cols]`` say how many pairs each stands for.
+
+    ``factors [pairs]``, in row order, are weights of hyperedges and incidences: they multiply the terms of a
+    sum, and not the denominator of a softmax.
+    """
 
     pairs: SparsePattern
     scale: Tensor | None = None
     weight: Tensor | None = None
+    factors: Tensor | None = None
 
-    def sum(self, x: Tensor) -> Tensor:
+    @cached_property
+    def terms(self) -> SparsePattern:
+        """The pairs with their factors."""
+        return weighted(self.pairs, self.factors)
+
+    def sum(self, x: Tensor, factors: bool = True) -> Tensor:
         if self.weight is not None:
             x = x * _column(self.weight, x)
-        y = segment_sum(x, self.pairs)
+        y = segment_sum(x, self.terms if factors else self.pairs)
         return y if self.scale is None else y * _column(self.scale, y)
 
 
@@ -56,12 +68,18 @@ class SampledPairs(OwnSums):
     def rows(self) -> Tensor:
         return torch.repeat_interleave(self.ptr.diff())
 
-    def reduce_sum(self, x: Tensor) -> Tensor:
-        """The estimate of `ehnn.ops.segment_sum`."""
-        total = self.parts[0].sum(x)
+    def reduce_sum(self, x: Tensor, factors: bool = True) -> Tensor:
+        """The estimate of `ehnn.ops.segment_sum`; without ``factors`` that of unweighted pairs."""
+        total = self.parts[0].sum(x, factors)
         for part in self.parts[1:]:
-            total = total + part.sum(x)
+            total = total + part.sum(x, factors)
         return total
+
+    def softmax_sums(self, x: Tensor, weight: Tensor) -> Tensor:
+        """``[num_rows, heads, c + 1]``: Σ w x with factors, and Σ w without, for ``weight`` w of columns."""
+        if all(part.factors is None for part in self.parts):
+            return self.reduce_sum(torch.cat([weight * x, weight], -1))
+        return torch.cat([self.reduce_sum(weight * x), self.reduce_sum(weight, factors=False)], -1)
 
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
         """The estimate of `ehnn.ops.segment_softmax_sum`: one shift per head, then two sums.
@@ -73,8 +91,7 @@ class SampledPairs(OwnSums):
             return self.reduce_sum(x)
         top = logits.detach().amax(0)
         if narrow(logits.detach(), top):
-            weight = (logits - top).exp()
-            both = self.reduce_sum(torch.cat([weight.unsqueeze(-1) * x, weight.unsqueeze(-1)], -1))
+            both = self.softmax_sums(x, (logits - top).exp().unsqueeze(-1))
         else:
             both = self._softmax_by_pair(x, logits)
         return both[..., :-1] / both[..., -1:].clamp(min=torch.finfo(x.dtype).tiny)
@@ -91,7 +108,8 @@ class SampledPairs(OwnSums):
             weight = (logits[index] - top[rows]).exp().unsqueeze(-1)
             for given, place in ((part.scale, rows), (part.weight, index)):
                 weight = weight if given is None else weight * _column(given[place], weight)
-            both = both.index_add(0, rows, torch.cat([weight * x[index], weight], -1).to(both.dtype))
+            terms = x[index] if part.factors is None else x[index] * _column(part.factors, x)
+            both = both.index_add(0, rows, torch.cat([weight * terms, weight], -1).to(both.dtype))
         return both
 
 

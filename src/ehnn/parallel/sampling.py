@@ -13,8 +13,6 @@ from ehnn._utils.validation import as_count, as_index
 from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, repeat, starts
 from ehnn.hypergraph.products import MAX_PAIRS
-from ehnn.hypergraph.roles import refuse_roles
-from ehnn.hypergraph.weighted import refuse_weights
 from ehnn.overlap.families import Family
 from ehnn.tasks.draws import generator_of
 
@@ -28,7 +26,8 @@ class Sample(Hypergraph):
     """Seed nodes and what was drawn around them. **Approximate**: see `sample`.
 
     Rows ``0 … num_seeds − 1`` are the seeds; only their outputs are meant to be read. ``incidence`` holds all
-    drawn incidences; orders and degrees are those of the whole hypergraph.
+    drawn incidences, with their roles, weights and features; orders and degrees are those of the whole
+    hypergraph.
 
     Attributes:
         node_ids, edge_ids: numbers in the whole hypergraph.
@@ -36,6 +35,7 @@ class Sample(Hypergraph):
         to_edges: drawn nodes of each hyperedge (hyperedges × nodes).
         to_nodes: drawn hyperedges of each node (nodes × hyperedges).
         true_orders, true_degrees: in the whole hypergraph.
+        role_orders, role_degrees: ``[num_edges, R]`` and ``[num_nodes, R]`` the same by role, or None.
         totals: nodes and hyperedges (without empty ones) of the whole hypergraph.
     """
 
@@ -46,6 +46,8 @@ class Sample(Hypergraph):
     to_nodes: SparsePattern = None  # type: ignore[assignment]
     true_orders: Tensor = None  # type: ignore[assignment]
     true_degrees: Tensor = None  # type: ignore[assignment]
+    role_orders: Tensor | None = None
+    role_degrees: Tensor | None = None
     totals: tuple[int, int] = (0, 0)
 
     @property
@@ -92,6 +94,9 @@ def sample(
     over mini-batches. One member only; **approximate**. All is done on the device of ``h``, where
     ``generator`` must be too.
 
+    Nodes and hyperedges are drawn evenly, whatever their roles and weights. A drawn pair keeps its role and
+    its weight, and stands for as many pairs of its row as without them.
+
     Layers that ask for overlaps (EHNN, AllSet) sum so; a model that reads ``incidence`` itself (HGNN and the
     like) sees the drawn incidences as they are.
 
@@ -101,8 +106,6 @@ def sample(
     >>> drawn.num_seeds, drawn.node_ids[:2].tolist()
     (2, [0, 5])
     """
-    refuse_roles(h.roles, "sampling")
-    refuse_weights(h.incidence_weight, "incidence_weight", "sampling")
     if h.num_members != 1:
         raise ValueError(f"sampling takes one hypergraph, got a batch of {h.num_members}")
     if not len(fan_out):
@@ -118,12 +121,14 @@ def sample(
     star, drawn_v, drawn_e = h.incidence, [], []
     frontier = seeds
     for edges_per_node, nodes_per_edge in fan_out:
-        row, edge = _draw(star.t_ptr, star.t_index, frontier, edges_per_node, generator)
-        drawn_v.append(torch.stack([row, edge]))
+        row, place = _draw(star.t_ptr, frontier, edges_per_node, generator)
+        edge = star.t_index[place]
+        drawn_v.append(torch.stack([row, edge, star.t_perm[place]]))
         new = torch.unique(edge[~reached_e[edge]])
         reached_e[new] = True
-        row, node = _draw(star.ptr, star.index, new, nodes_per_edge, generator)
-        drawn_e.append(torch.stack([row, node]))
+        row, place = _draw(star.ptr, new, nodes_per_edge, generator)
+        node = star.index[place]
+        drawn_e.append(torch.stack([row, node, place]))
         edges = torch.cat([edges, new])
         frontier = torch.unique(node[~reached_n[node]])
         reached_n[frontier] = True
@@ -131,10 +136,8 @@ def sample(
     return _assemble(h, nodes, edges, seeds.shape[0], drawn_v, drawn_e)
 
 
-def _draw(
-    ptr: Tensor, index: Tensor, rows: Tensor, limit: int, generator: torch.Generator | None
-) -> tuple[Tensor, Tensor]:
-    """Row and column of at most ``limit`` uniformly drawn pairs of each of the ``rows``."""
+def _draw(ptr: Tensor, rows: Tensor, limit: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+    """Row and place of at most ``limit`` uniformly drawn pairs of each of the ``rows``."""
     begin = ptr[rows]
     lengths = ptr[rows + 1] - begin
     total = int(lengths.sum())
@@ -146,7 +149,7 @@ def _draw(
         order = order[torch.argsort(which[order], stable=True)]  # shuffled within each row
         keep = order[inside < limit]
         which, place = which[keep], place[keep]
-    return rows[which], index[place]
+    return rows[which], place
 
 
 def _assemble(
@@ -157,15 +160,20 @@ def _assemble(
     n, m = nodes.shape[0], edges.shape[0]
     to_nodes, _ = pairs_from_coo(node_place[v[0]], edge_place[v[1]], n, m)
     to_edges, _ = pairs_from_coo(edge_place[e[0]], node_place[e[1]], m, n)
-    every, _ = pairs_from_coo(
-        torch.cat([to_edges.rows, to_nodes.index]), torch.cat([to_edges.index, to_nodes.rows]), m, n
-    )
+    row, col = torch.cat([e[0], v[1]]), torch.cat([e[1], v[0]])
+    every, first = pairs_from_coo(edge_place[row], node_place[col], m, n, need_order=True)
+    place = torch.cat([e[2], v[2]])[first]
+    role_orders, role_degrees = (None, None) if h.num_roles == 1 else _role_counts(h)
     return Sample(
         every,
-        x=None if h.x is None else h.x[nodes],
-        y=None if h.y is None else h.y[nodes],
-        edge_x=None if h.edge_x is None else h.edge_x[edges],
-        edge_weight=None if h.edge_weight is None else h.edge_weight[edges],
+        x=_rows(h.x, nodes),
+        y=_rows(h.y, nodes),
+        edge_x=_rows(h.edge_x, edges),
+        edge_weight=_rows(h.edge_weight, edges),
+        incidence_weight=_rows(h.incidence_weight, place),
+        incidence_x=_rows(h.incidence_x, place),
+        roles=_rows(h.roles, place),
+        num_roles=h.num_roles,
         node_ids=nodes,
         edge_ids=edges,
         num_seeds=num_seeds,
@@ -173,8 +181,27 @@ def _assemble(
         to_nodes=to_nodes,
         true_orders=h.orders[edges],
         true_degrees=h.degrees[nodes],
+        role_orders=_rows(role_orders, edges),
+        role_degrees=_rows(role_degrees, nodes),
         totals=(h.num_nodes, int((h.orders > 0).sum())),
     )
+
+
+def _rows(values: Tensor | None, rows: Tensor) -> Tensor | None:
+    return None if values is None else values[rows]
+
+
+def _role_counts(h: Hypergraph) -> tuple[Tensor, Tensor]:
+    """``[num_edges, R]`` nodes of each role in a hyperedge, ``[num_nodes, R]`` hyperedges of a node; kept."""
+    kept = h._derived
+    if _role_counts not in kept:
+        assert h.roles is not None
+        kept[_role_counts] = tuple(
+            torch.bincount(row * h.num_roles + h.roles, minlength=rows * h.num_roles).reshape(rows, -1)
+            for row, rows in ((h.incidence.rows, h.num_edges), (h.incidence.index, h.num_nodes))
+        )
+    found: tuple[Tensor, Tensor] = kept[_role_counts]
+    return found
 
 
 def _places(ids: Tensor, size: int) -> Tensor:

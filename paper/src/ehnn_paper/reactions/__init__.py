@@ -1,0 +1,1 @@
+"""Reactions as directed hyperedges: which side is consumed, and which reactions are missing."""
