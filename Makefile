@@ -6,6 +6,8 @@ PYTHON ?= python3
 WORKERS ?= 2
 INPUTS ?= 20000
 SEED ?= 0
+COUNT ?= 6
+RUNS ?= 5
 BENCHMARKS ?= $(filter-out paper/benchmarks/parallel.py, $(wildcard paper/benchmarks/*.py)) # that one runs under torchrun
 
 VENV := .venv
@@ -19,7 +21,7 @@ TORCH := $(shell sed -n '/^torch==/p' constraints.txt)
 # One thread each: the test workers share the cores among themselves.
 test coverage fuzz: export OMP_NUM_THREADS := 1
 
-.PHONY: help setup demo test coverage mutants fuzz sanitize tables lint format bench docs dist clean
+.PHONY: help setup demo test coverage mutants fuzz sanitize verify-results tables lint format bench docs dist clean
 .DEFAULT_GOAL := help
 
 help:
@@ -31,6 +33,7 @@ help:
 	@echo "make mutants   change the source on purpose and see whether the tests notice (results/mutants.md)"
 	@echo "make fuzz      give damaged and hostile files to every reader (results/fuzz.json)"
 	@echo "make sanitize  test the C kernels under the address and undefined-behaviour sanitizers (needs gcc)"
+	@echo "make verify-results  train a random sample of published rows again (results/verified.json)"
 	@echo "make tables    write the tables of README and docs from results/*.json"
 	@echo "make bench     run the benchmarks"
 	@echo "make setup | lint | format | clean"
@@ -86,6 +89,10 @@ fuzz: $(READY)
 
 sanitize: $(READY)
 	$(BIN)/python tools/sanitize.py
+
+# Needs the data: EHNN_DATA=folder make verify-results COUNT=6 RUNS=5
+verify-results: $(READY)
+	$(BIN)/python -m ehnn_paper.verify --count $(COUNT) --runs $(RUNS) --seed $(SEED) --out results/verified.json
 
 # Tables go to runs/bench/results; those of the README are in results.
 bench: $(BENCH_READY)

@@ -13,6 +13,7 @@ MOVED = [
     ("ehnn.nn", "bounded_memory", "ehnn.ops.bounded_memory"),
     ("ehnn", "results", "ehnn_paper.results"),
     ("ehnn.tasks", "KEdge", "ehnn_paper.k_edge.KEdge"),
+    ("ehnn.tasks", "SampledNodeClassification", "ehnn_paper.nodes.sampled.SampledNodeClassification"),
     ("ehnn.tasks.matching", "Keypoints", "ehnn_paper.matching.Keypoints"),
 ]
 INTERNAL = [

@@ -5,10 +5,13 @@
 
 For each seed: 80 % of the distinct hyperedges are known, 20 % are to be found (at most ``--candidates``).
 Each has a negative of its own size of each kind (uniform, by degree, hard), and ten hard ones for the MRR.
-Negatives are no hyperedges at all, known or not. Every trained model reads the same node features (given ones
-where the dataset has its own, structural ones, sketches) and the same folds, and has the same choice of
-settings, `choices`; epoch and setting are chosen on a tenth of the known hyperedges (at most 1024), for each
-seed by itself.
+Negatives are no hyperedges at all, known or not. Size alone is at chance by construction, and
+``mean-degree`` says what degrees alone tell.
+
+Every trained model reads the same node features (given ones where the dataset has its own, structural ones,
+sketches) and the same folds, has the same choice of settings, `choices`, and scores a set by what it pools
+and by products of pairs of its nodes. Epoch and setting are chosen on a tenth of the known hyperedges (at
+most 1024), for each seed by itself.
 ``hyperedge-predictor`` is `ehnn.HyperedgePredictor(model="ehnn-mlp")`, with no choice but of the epoch.
 
 Of threads-math-sx it takes the hyperedges among the 2000 most active nodes (a random part of all would
@@ -55,6 +58,7 @@ from ehnn.tasks.hyperedges import (
     sample_negatives,
     split_hyperedges,
 )
+from ehnn.tasks.hyperedges.evidence import EVIDENCE, evidence
 from ehnn.tasks.hyperedges.scoring import answers_of, concatenate
 from ehnn.tasks.hyperedges.sets import among_most_active, keep_edges
 from ehnn.tasks.hyperedges.split import one_of_each, set_numbers
@@ -69,7 +73,18 @@ DATASETS = {  # the name here, and the dataset whose hyperedges it has; those th
 GIVEN = ("cora-coauthorship",)  # node features of its own; House's are made of the labels
 MOST_ACTIVE = {"threads-math-sx": 2000}
 PART = {"congress-bills": 10000}  # distinct hyperedges, at random
-HEURISTICS = {"common-neighbours": common_neighbours, "co-membership": co_membership}
+
+
+def mean_degree(known: ehnn.Hypergraph, candidates: ehnn.Hypergraph) -> torch.Tensor:
+    """What degrees alone tell: the mean of log(1 + degree) over the nodes of a candidate."""
+    return evidence(known, candidates)[:, EVIDENCE.index("mean degree")]
+
+
+HEURISTICS = {
+    "mean-degree": mean_degree,
+    "common-neighbours": common_neighbours,
+    "co-membership": co_membership,
+}
 TRAINED = ("ehnn-mlp", "ehnn-transformer", "all-deep-sets", "all-set-transformer")
 DEFAULT = "hyperedge-predictor"
 GRID = [{"lr": lr, "dropout": dropout} for lr, dropout in product((1e-3, 3e-3), (0.0, 0.3))]

@@ -55,7 +55,7 @@ _MOVED = {"bench": "ehnn_paper.benches", "reproduce": "ehnn_paper", "results": "
 
 
 def __getattr__(name: str) -> Any:
-    """Everything is imported when first used, so that ``import ehnn`` and its command start at once."""
+    """Everything is imported when first used, so that ``import ehnn`` and its command start quickly."""
     if name in _DEFINED_IN:
         return getattr(import_module(f"{__name__}.{_DEFINED_IN[name]}"), name)
     if name in _PACKAGES:

@@ -89,7 +89,7 @@ def test_text_that_is_not_utf_8() -> None:
         ("FILE --label-column team --test 0.9", 2, "must leave a part to train on"),
         ("--label-column team", 2, "--data must name your file"),
         ("members.csv --label-column team", 2, "'members.csv' is a file: ehnn train --data members.csv"),
-        ("--epochs 3 k-edge --model ehnn-mlp", 2, "--epochs stands before the task"),
+        ("--epochs 3 k-edge --model ehnn-mlp", 2, "--epochs must follow the task"),
     ],
 )
 def test_wrong_options(arguments: str, code: int, message: str, pairs: Path) -> None:
@@ -134,7 +134,7 @@ def test_predict_writes_over_nothing(pairs: Path) -> None:
     assert "is one of the files that are read" in run(*command, pairs, "--force", code=2)
     assert "is one of the files that are read" in run(*command, "mine/model.json", "--force", code=2)
     Path("mine.csv").write_text("precious", encoding="utf-8")
-    assert "is there already" in run(*command, "mine.csv", code=2)
+    assert "exists; choose another name" in run(*command, "mine.csv", code=2)
     assert Path("mine.csv").read_text(encoding="utf-8") == "precious"
     run(*command, "mine.csv", "--force")
     assert len(predictions("mine.csv")) > 2

@@ -37,8 +37,8 @@ def test_convert_there_and_back(pairs: Path) -> None:
     ("arguments", "message"),
     [
         ("members.csv members.csv", "is one of the files that are read"),
-        ("members.csv there.json", "there.json is there already"),
-        ("members.csv a.xlsx", "tells no format; give --to: csv, lines, hif"),
+        ("members.csv there.json", "there.json exists"),
+        ("members.csv a.xlsx", "is not known from its ending; give --to: csv, lines, hif"),
         ("members.csv a.json --from cvs", "unknown format 'cvs' (did you mean 'csv'?)"),
         ("members.csv a.json", "say where the sets are"),
     ],

@@ -47,7 +47,7 @@ def test_what_is_asked_wrongly_is_told(here: Path) -> None:
         ((), "the model predicts labels of nodes: give --node NAME"),
         (("--set", "c1"), "give --node NAME"),
         (("--node", "p999"), "row 'p999' is not in the table"),
-        (("--node", "p3", "--target", "green"), "--target 'green' is no class; known: ['blue', 'red']"),
+        (("--node", "p3", "--target", "green"), "--target 'green' is not a class; known: ['blue', 'red']"),
     ):
         assert message in run("explain", "mine", pairs, *options, code=2)
     assert not Path("mine/explanations.json").exists()
@@ -77,6 +77,6 @@ def test_sets_and_nodes_within_sets(here: Path) -> None:
     assert f"{person} in {club}: predicted" in run(
         "explain", "inside", inside, "--node", person, "--set", club
     )
-    assert "go in pairs, got 2 and 1" in run(
+    assert "must be given equally often, got 2 and 1" in run(
         "explain", "inside", inside, "--node", "p1", "--node", "p2", "--set", "c1", code=2
     )

@@ -52,7 +52,7 @@ def test_text_of_other_programs(tmp_path: Path) -> None:
     path.write_bytes("né,set\n".encode("utf-16"))
     assert read_text(path) == "né,set\n"
     path.write_bytes("né,set\n".encode("utf-16")[:-1])
-    with pytest.raises(ValueError, match="begins like UTF-16 text, and is none"):
+    with pytest.raises(ValueError, match="begins like UTF-16 text but is not"):
         read_text(path)
     path.write_bytes("né,set\n".encode("latin-1"))
     with pytest.raises(ValueError, match="iconv -f WINDOWS-1252"):

@@ -76,7 +76,7 @@ def test_a_stopped_run_goes_on(pairs: Path, monkeypatch) -> None:
         return step(trainer)
 
     monkeypatch.setattr(loop._Trainer, "run_epoch", stops)
-    assert "Interrupted. Run the same command to go on." in run(*command, "--out", "parts", code=130)
+    assert "Interrupted. Run the same command to continue." in run(*command, "--out", "parts", code=130)
     assert not Path("parts/run.json").exists()
     run(*command, "--out", "parts")
     assert epochs[30] == 25  # the last checkpoint

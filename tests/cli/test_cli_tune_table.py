@@ -24,7 +24,7 @@ def test_a_search_goes_on_and_is_reported(pairs: Path) -> None:
     assert [t["number"] for t in first["trials"]] == [0, 1]
     assert first["parameters"]["lr"] in (1e-3, 3e-3, 1e-2)
     assert first["model"] in ("hgnn", "mlp")
-    assert "done before; to go on: more --trials" in run(*command, 2)
+    assert "done before; to continue it, give more --trials" in run(*command, 2)
     said = run(*command, 3)
     assert "trial 2:" in said
     assert "trial 1:" not in said

@@ -21,7 +21,6 @@ GUIDES = [
     if page.stem not in ("results", "theory", "robustness")  # for reference
 ]
 WORDS = 80
-OBVIOUS = {"h", "args", "kwargs"}  # h is the hypergraph everywhere
 ESTIMATORS = [name for name in estimators.__all__ if dataclasses.is_dataclass(getattr(estimators, name))]
 
 
@@ -78,17 +77,6 @@ def public():
 
 def text_of(value):
     return "\n".join(one.__doc__ or "" for one in (value.__mro__ if inspect.isclass(value) else [value]))
-
-
-@pytest.mark.parametrize("package", public().PACKAGES)
-def test_every_parameter_of_a_public_name_is_in_its_docstring(package):
-    module = importlib.import_module(package)
-    for name in public().names(module):
-        value = getattr(module, name)
-        if callable(value) and not (inspect.isclass(value) and issubclass(value, Exception)):
-            given = [p for p in inspect.signature(value).parameters if not p.startswith("_")]
-            text = text_of(value)
-            assert [p for p in given if p not in OBVIOUS and not re.search(rf"\b{p}\b", text)] == [], name
 
 
 def test_the_names_that_most_programs_need_have_examples():

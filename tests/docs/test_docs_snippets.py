@@ -12,7 +12,7 @@ from .snippets import Block, blocks, run_block, run_file
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-COMMANDS_RUN = {"tutorial.md", "nodes.md", "hyperedges.md", "k-edge.md"}
+COMMANDS_RUN = {"tutorial.md", "own-data.md", "nodes.md", "hyperedges.md", "k-edge.md"}
 NEEDS = {"matching-data.md": ("PIL",), "migration.md": ("torch_geometric",)}
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 every_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())

@@ -162,6 +162,27 @@ def test_positives_and_negatives_weigh_the_same(ring: list[list[int]]) -> None:
     torch.testing.assert_close(task.loss(logit, batch), expected.expand(2))
 
 
+def test_baselines_score_with_pair_products_too(ring: list[list[int]]) -> None:
+    model = ehnn.HyperedgePredictor(model="all-set-transformer", width=8, epochs=1).fit(ring)
+    scorer = model.model_
+    before = model.decision_function([[0, 5], [1, 2, 7]])
+    with torch.no_grad():
+        scorer.head[0].weight[:, 8:] += 1  # the columns of the products
+    assert abs(model.decision_function([[0, 5], [1, 2, 7]]) - before).max() > 1e-3
+
+
+def test_scorers_from_before_pair_products_are_read(ring: list[list[int]]) -> None:
+    scorer = ehnn.HyperedgePredictor(model="all-set-transformer", width=8, epochs=1).fit(ring).model_
+    old = {k: v for k, v in scorer.state_dict().items() if not k.startswith("norms.")}
+    old |= {"norm.weight": torch.full((8,), 2.0), "norm.bias": torch.full((8,), 3.0)}
+    old["head.0.weight"] = old["head.0.weight"][:, :8]
+    scorer.load_state_dict(old)
+    assert scorer.norms[0].weight.tolist() == [2.0] * 8
+    assert scorer.norms[0].bias.tolist() == [3.0] * 8
+    assert torch.equal(scorer.head[0].weight[:, :8], old["head.0.weight"])
+    assert not scorer.head[0].weight[:, 8:].any()
+
+
 def test_pair_products(ring: list[list[int]]) -> None:
     sets_, x = ehnn.Hypergraph.from_edges([*ring[:9], [3]], num_nodes=40), torch.randn(40, 3)
     for found, one in zip(pair_products(x, sets_), sets_.edges(), strict=True):
@@ -288,7 +309,7 @@ def test_overlaps_are_learned_and_pooling_cannot(ring: list[list[int]]) -> None:
     wrong = sample_negatives(split.known, split.test, "uniform", seed=9)
     candidates, y = concatenate(split.test, wrong), answers_of(split.test, wrong)
     score = {
-        model: ehnn.HyperedgePredictor(model=model, **QUICK).fit(split.known).score(candidates, y)
+        model: ehnn.HyperedgePredictor(model=model, sketch=0, **QUICK).fit(split.known).score(candidates, y)
         for model in ("ehnn-mlp", "all-deep-sets")
     }
     assert score["ehnn-mlp"] > 0.9

@@ -97,7 +97,7 @@ def test_counts_are_inferred_up_to_a_bound(monkeypatch):
     for edges in ([[1000]], [[*few, 1000]], [[*many, 2000]]):
         with pytest.raises(ValueError, match=r"the largest node number .,000 would make .,001 nodes from"):
             from_edges(edges)
-    with pytest.raises(ValueError, match="give num_edges if that is meant"):
+    with pytest.raises(ValueError, match="give num_edges if this is intended"):
         from_incidence(([0] * 20, [*many, 2000]))
     assert from_edges([[2000]], num_nodes=3000).num_nodes == 3000
 

@@ -169,6 +169,7 @@ def test_scipy_signs():
 
 
 def test_what_cannot_carry_roles_refuses_them(tmp_path):
+    pytest.importorskip("torch_geometric")
     h = directed()
     for write in (eio.to_networkx, eio.to_pyg, eio.to_pyg_bipartite):
         with pytest.raises(ValueError, match=r"cannot carry 3 roles: h\.replace"):

@@ -36,7 +36,7 @@ KINDS = {
 def poisoned(monkeypatch):
     """Memory that nobody wrote is NaN."""
     torch.use_deterministic_algorithms(True)
-    monkeypatch.setattr(layer_calls, "_room", layer_calls._Room())
+    monkeypatch.setattr(layer_calls, "_scratch", layer_calls._Scratch())
     yield
     torch.use_deterministic_algorithms(False)
 
@@ -136,13 +136,13 @@ def test_what_is_changed_between_forward_and_backward_is_noticed():
         y.sum().backward()
 
 
-def test_a_plan_lives_as_long_as_its_relation():
-    before = len(cpu_layer._plans)
+def test_what_the_kernel_reads_lives_as_long_as_its_relation():
+    before = len(cpu_layer._relations)
     o = hypergraphs()["one"].overlap("nodes", [[0, 1, 2]])
     EHNNMLP(16, 16)(torch.randn(o.num_sources, 16), o)
-    assert len(cpu_layer._plans) == before + 1
+    assert len(cpu_layer._relations) == before + 1
     del o
-    assert len(cpu_layer._plans) <= before
+    assert len(cpu_layer._relations) <= before
 
 
 @pytest.mark.parametrize(

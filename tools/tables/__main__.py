@@ -30,6 +30,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "reactions-direction": reactions.direction,
     "reactions-pool": reactions.pool,
     "reactions-swapped": reactions.swapped,
+    "recipe": accuracy.recipe,
     "scale": speed.scale,
     "voc": matching.voc,
     "walmart": speed.walmart,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ehnn._utils.figures import new_figure, save_figure
+from ehnn_paper.figures import new_figure, save_figure
 
 Values = Mapping[str, Mapping[str, float]]
 """``values[model][category]``, in percent."""

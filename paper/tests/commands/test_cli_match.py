@@ -102,7 +102,7 @@ def test_nothing_is_overwritten(images: Path, checkpoint: Path, weights: Path) -
     (images / "m.json").write_text("mine")
     result = call(images, checkpoint, weights)
     assert (result.exit_code, (images / "m.json").read_text()) == (2, "mine")
-    assert "m.json is there already" in " ".join(result.output.split()).replace("\n", "")
+    assert "m.json exists" in " ".join(result.output.split()).replace("\n", "")
     assert call(images, checkpoint, weights, more=("--force",)).exit_code == 0
     before = (images / "A.png").read_bytes()
     result = call(images, checkpoint, weights, more=("--force", "--out", str(images / "A.png")))

@@ -65,7 +65,7 @@ def test_an_interrupt_says_how_to_go_on_and_no_more(zoo: Path) -> None:
             _, errors = process.communicate(timeout=20)
             break
     assert process.returncode == 130
-    assert errors.strip() == "Interrupted. Run the same command to go on."
+    assert errors.strip() == "Interrupted. Run the same command to continue."
 
 
 def _count(table: str, path: Path) -> int:

@@ -72,7 +72,8 @@ def test_wrong_arguments_fail_at_once(arguments: str, message: str, tmp_path: Pa
 
 def test_an_interrupt_promises_nothing_that_is_not_there() -> None:
     asked = Request(None, None, None, None, "cpu", Path("o"), Path("r"), False)
-    assert asked.resume == "Run the same command to go on; what is done, if anything is, is kept in r and o."
+    kept = "what is done, if anything is, is kept in r and o."
+    assert asked.resume == f"Run the same command to continue; {kept}"
 
 
 def test_reproduce(tmp_path: Path, monkeypatch) -> None:
@@ -134,7 +135,7 @@ def test_an_interrupt_leaves_a_run_that_goes_on(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
-    assert "Interrupted. Run the same command to go on" in errors
+    assert "Interrupted. Run the same command to continue" in errors
     assert "Traceback" not in errors
     assert not list(tmp_path.rglob("cell.json"))
     metrics = next(tmp_path.rglob("metrics.jsonl"))

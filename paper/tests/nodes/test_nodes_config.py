@@ -26,7 +26,7 @@ from ehnn_paper.nodes.config import (
     settings_of,
 )
 from ehnn_paper.nodes.inputs import PreparedNodes
-from ehnn_paper.nodes.recipes import RECIPES
+from ehnn_paper.nodes.recipes import BASELINES_WITH_RECIPE, RECIPES
 from ehnn_paper.nodes.runs import make_task
 from ehnn_paper.nodes.table import average_ranks
 
@@ -53,10 +53,19 @@ def test_recipes_are_complete_and_make_task_and_model(name, dataset, h):
     task = make_task(h, name, (0, 1), settings)
     assert isinstance(task, PreparedNodes)
     model = make_model(name, replace(settings, width=8), task.num_features, 2)
-    assert isinstance(model, Stack)
-    assert model.block.residual
+    if MODELS[name].stacked:
+        assert isinstance(model, Stack)
+        assert model.block.residual
     assert model.eval()(h, task.evaluated.run_x[1]).shape == (40, 2)
     assert json.loads(json.dumps(settings.to_dict()))["inputs"] == dict(settings.inputs)
+
+
+@pytest.mark.parametrize("name", BASELINES_WITH_RECIPE)
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_baselines_get_what_ours_gets(name, dataset):
+    ours, theirs = settings_of("ehnn-mlp+", dataset), settings_of(name, dataset)
+    assert replace(theirs, options=ours.options) == ours
+    assert theirs.options["dropout"] == ours.options["dropout"]
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -126,7 +126,7 @@ def lock(handle: int, wait: bool = False) -> bool | None:
 def locked(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Hold ``folder`` alone among processes that ask for it in this way; the others wait.
 
-    Where there are no such locks (Windows, some network drives) nobody waits.
+    Without such locks (Windows, some network drives) it does not wait.
     """
     if os.name == "nt":  # where a folder cannot be opened
         yield

@@ -58,7 +58,7 @@ def claimed(folder: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def _claim_file(path: Path) -> Iterator[None]:
-    """Hold a lock on a file that is there only meanwhile; its text says by whom."""
+    """Hold a lock file, which is removed at the end; its text names the process."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         if lock(handle) is False:
@@ -118,10 +118,10 @@ def run_folder(
     fresh: bool = False,
     hint: str = "choose another folder",
 ) -> Iterator[RunFolder]:
-    """Claim ``path`` for the run that ``identity`` tells from all others.
+    """Claim the folder ``path`` for the run with this ``identity``.
 
     Nothing in the folder is changed before `RunFolder.begin`, so an error before it leaves an earlier run as
-    it was. After a kill at any moment the same call goes on, or begins the run anew.
+    it was. After a kill at any moment the same call continues the run or starts it again.
 
     >>> with run_folder("run", {"seed": 0}, owned=["model.json"], valuable=["model.json"]) as run:
     ...     if not run.going_on:
@@ -132,7 +132,7 @@ def run_folder(
         identity: JSON values: the options of the run, and digests of the data it reads.
         owned: patterns of the files and folders in ``path`` that a run writes; other files are left alone.
         valuable: names of those that are worth keeping: with one of them the folder is refused to others.
-        fresh: take the place of whatever run is there.
+        fresh: replace a run that is there.
         hint: what the error of a refused folder advises.
 
     Raises:

@@ -21,7 +21,7 @@ _NAMES = {
 
 
 def check(value: Any, schema: Schema, place: str) -> None:
-    """A ValueError says where in ``place`` something else stands than ``schema`` says, and what."""
+    """Raise a ValueError that names the part of ``place`` that does not match ``schema``."""
     if isinstance(schema, dict) and isinstance(value, dict):
         _check_object(value, schema, place)
     elif isinstance(schema, list) and isinstance(value, list):

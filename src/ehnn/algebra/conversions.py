@@ -23,6 +23,10 @@ def to_tensor(uniform: UniformHypergraph) -> Tensor:
 
     A hyperedge of order k fills the k! entries whose multi-index is an arrangement of its nodes;
     everything else is zero. Differentiable in the features.
+
+    >>> pair = UniformHypergraph(3, torch.tensor([[0, 2]]), torch.tensor([[5.0]]))
+    >>> to_tensor(pair).squeeze(-1).tolist()
+    [[0.0, 0.0, 5.0], [0.0, 0.0, 0.0], [5.0, 0.0, 0.0]]
     """
     n, k, d = uniform.num_nodes, uniform.order, uniform.features.shape[1]
     check_dense(n, k, d, f"the tensor of a {k}-uniform hypergraph")
@@ -40,7 +44,7 @@ def to_tensor(uniform: UniformHypergraph) -> Tensor:
 def from_tensor(A: Tensor, num_nodes: int | None = None) -> UniformHypergraph:
     """The inverse of Definition 2: hyperedges are the nonzero entries of ``A [n]*k + [d]``.
 
-    A hyperedge all of whose features are zero leaves no trace in the tensor and cannot come back; to
+    A hyperedge all of whose features are zero leaves no trace in the tensor and cannot be restored; to
     read a tensor at known hyperedges use `read_hyperedges`. Hyperedges come in lexicographic order.
     ``num_nodes`` is needed only for k = 0. A tensor that is not symmetric, or not zero where nodes
     repeat, represents no hypergraph and is refused.
@@ -76,6 +80,10 @@ def to_tensor_sequence(
 
     Returns:
         By order k, ``[n]*k + [d]``; order 0 (``[d]``) is there if ``h`` has an empty hyperedge.
+
+    >>> h = Hypergraph.from_edges([[0], [0, 1]], edge_x=torch.tensor([[3.0], [5.0]]))
+    >>> {k: A.squeeze(-1).tolist() for k, A in to_tensor_sequence(h).items()}
+    {1: [3.0, 0.0], 2: [[0.0, 5.0], [5.0, 0.0]]}
     """
     sequence = to_uniform_sequence(h, features, max_order)
     top = max(sequence, default=0)
@@ -105,7 +113,7 @@ def _node_tensor(h: Hypergraph, x: Any, sequence: dict[int, UniformHypergraph]) 
 
 
 def from_tensor_sequence(tensors: Tensors, nodes: bool = False, num_nodes: int | None = None) -> Hypergraph:
-    """The inverse of Definition 3; hyperedges whose features are all zero cannot come back.
+    """The inverse of Definition 3; hyperedges whose features are all zero cannot be restored.
 
     Args:
         tensors: ``[n]*k + [d]`` by order k, or a sequence of those of orders 1, …, K.
@@ -127,6 +135,10 @@ def read_hyperedges(tensors: Tensors, h: Hypergraph) -> Tensor:
     """``[num_edges, d]`` the entry A^(|e|)_e of ``tensors`` for each hyperedge e of ``h``, in order.
 
     The hyperedges need not have been in the input: they may be any candidates over the same nodes.
+
+    >>> h = Hypergraph.from_edges([[0], [0, 1]], edge_x=torch.tensor([[3.0], [5.0]]))
+    >>> read_hyperedges(to_tensor_sequence(h), h).flatten().tolist()
+    [3.0, 5.0]
     """
     by_order = by_order_of(tensors, h.num_nodes)
     orders, like = h.orders, next(iter(by_order.values()))

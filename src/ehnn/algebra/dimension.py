@@ -37,7 +37,11 @@ def equivariant_dimension(k: int, l: int, n: int) -> int:
 
 
 def symmetric_dimension(k: int, l: int, n: int) -> int:
-    """The same between symmetric tensors; ``len(symmetric_classes(k, l))`` for n ≥ k + l."""
+    """The same between symmetric tensors; ``len(symmetric_classes(k, l))`` for n ≥ k + l.
+
+    >>> symmetric_dimension(1, 1, 4)
+    2
+    """
     _check(k, l, n)
     check_unknowns(_multisets(n, k), _multisets(n, l))
     source, target = (list(combinations_with_replacement(range(n), order)) for order in (k, l))
@@ -62,6 +66,9 @@ def sequence_dimension(K: int, L: int, n: int) -> int:
     """The same from hypergraphs of orders 1, …, K to those of orders 1, …, L.
 
     It is Σ_{k ≤ K, l ≤ L} (1 + min(k, l)), the number of weights of Eq. 5, for n ≥ K + L.
+
+    >>> sequence_dimension(1, 2, 4)
+    4
     """
     _check(K, L, n)
     check_unknowns(*(sum(comb(n, k) for k in range(1, top + 1)) for top in (K, L)))

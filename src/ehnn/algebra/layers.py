@@ -16,6 +16,9 @@ def permute_tensor(A: Tensor, perm: Tensor) -> Tensor:
     """π · A, where ``(π · A)[π(i)] = A[i]``: the tensor after node v is renumbered ``perm[v]``.
 
     ``A [n]*k + [d]``, ``perm [n]``; the same convention as ``Hypergraph.permute_nodes``.
+
+    >>> permute_tensor(torch.tensor([[1.0], [2.0], [4.0]]), torch.tensor([1, 2, 0])).flatten().tolist()
+    [4.0, 1.0, 2.0]
     """
     n, k, _ = read_tensor(A)
     if k == 0:
@@ -40,6 +43,10 @@ def general_layer(A: Tensor, weights: Tensor, biases: Tensor | None, l: int, n: 
 
     Returns:
         ``[n]*l + [d']``.
+
+    >>> A = torch.tensor([[1.0], [2.0], [4.0]])  # k = 1; the patterns of (i, j) are i = j and i ≠ j
+    >>> general_layer(A, torch.tensor([[[10.0]], [[1.0]]]), None, l=1).flatten().tolist()
+    [16.0, 25.0, 43.0]
     """
     n, k, d = read_layer(A, l, n)
     check_parameter(weights, A, (bell(k + l), d, None), "weights")
@@ -74,6 +81,10 @@ def symmetric_layer(
 
     Returns:
         ``[n]*l + [d']``, symmetric.
+
+    >>> A = torch.tensor([[1.0], [2.0], [4.0]])  # a vector is symmetric, so this is `general_layer`
+    >>> symmetric_layer(A, torch.tensor([[[10.0]], [[1.0]]]), None, l=1).flatten().tolist()
+    [16.0, 25.0, 43.0]
     """
     n, k, d = read_layer(A, l, n)
     alpha, beta = symmetric_classes(k, l), symmetric_classes(0, l)

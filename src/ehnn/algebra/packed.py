@@ -22,6 +22,10 @@ def pack(tensors: Tensors) -> Tensor:
 
     Returns:
         ``[n]*K + [d]``.
+
+    >>> nodes, pairs = torch.tensor([[1.0], [2.0]]), torch.tensor([[[0.0], [5.0]], [[5.0], [0.0]]])
+    >>> pack([nodes, pairs]).squeeze(-1).tolist()  # nodes on the diagonal
+    [[1.0, 5.0], [5.0, 2.0]]
     """
     by_order = by_order_of(tensors, None)
     if 0 in by_order:

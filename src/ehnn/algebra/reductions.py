@@ -17,6 +17,9 @@ def pool_overlaps(weights: Tensor) -> Tensor:
     """The last step of Proposition 1: w_𝓘 − w_0 for 𝓘 ≥ 1, so that 𝓘 = 0 can pool over all inputs.
 
     ``weights [1 + min(k, l), d, d']`` of the sums over |i ∩ j| = 𝓘, 𝓘 ≥ 0; returns those of Eq. 3.
+
+    >>> pool_overlaps(torch.tensor([1.0, 5.0, 7.0]).reshape(3, 1, 1)).flatten().tolist()
+    [1.0, 4.0, 6.0]
     """
     return torch.cat([weights[:1], weights[1:] - weights[:1]])
 
@@ -41,6 +44,10 @@ def uniform_from_symmetric(
 
     Returns:
         ``[1 + min(k, l), d, d']`` and ``[d']`` (or None), as `uniform_layer` takes them.
+
+    >>> weights = torch.tensor([10.0, 1.0]).reshape(2, 1, 1)  # of i = j and of i ≠ j
+    >>> uniform_from_symmetric(weights, None, 1, 1)[0].flatten().tolist()  # of all i, and of i = j besides
+    [1.0, 9.0]
     """
     alpha, beta = symmetric_classes(k, l), symmetric_classes(0, l)
     check_parameter(weights, weights, (len(alpha), None, None), "weights")

@@ -40,6 +40,11 @@ def sequence_layer(
 
     Returns:
         By output order l, ``[n]*l + [d']``.
+
+    >>> nodes = torch.tensor([[1.0], [2.0], [4.0]])
+    >>> weights = {(1, 1, 0): torch.eye(1), (1, 1, 1): 10 * torch.eye(1)}
+    >>> sequence_layer({1: nodes}, weights, None, L=1)[1].flatten().tolist()
+    [17.0, 27.0, 47.0]
     """
     by_order = by_order_of(tensors, n)
     nodes = next((A.shape[0] for k, A in by_order.items() if k), n)

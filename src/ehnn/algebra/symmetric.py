@@ -68,7 +68,12 @@ def overlap_class(kind: BlockType) -> tuple[int, int, int]:
 
 
 def untie(parameters: Tensor, classes: SymmetricClasses) -> Tensor:
-    """``[patterns, ...]`` general parameters from ``[len(classes), ...]`` symmetric ones."""
+    """``[patterns, ...]`` general parameters from ``[len(classes), ...]`` symmetric ones.
+
+    >>> classes = symmetric_classes(2, 0)
+    >>> untie(torch.tensor([1.0, 5.0]), classes).tolist()  # i₁ = i₂ and i₁ ≠ i₂
+    [1.0, 5.0]
+    """
     check_parameter(parameters, parameters, (len(classes), *parameters.shape[1:]), "parameters")
     return parameters[classes.of_pattern.to(parameters.device)]
 

@@ -23,7 +23,11 @@ def _membership(n: int, order: int, device: torch.device | None) -> Tensor:
 
 
 def distinct_mask(n: int, order: int, device: torch.device | None = None) -> Tensor:
-    """``[n^order]`` bool 1[|j| = order] on ``device``: the multi-indices without repeated nodes."""
+    """``[n^order]`` bool 1[|j| = order] on ``device``: the multi-indices without repeated nodes.
+
+    >>> distinct_mask(2, 2).tolist()  # (0, 0), (0, 1), (1, 0), (1, 1)
+    [False, True, True, False]
+    """
     return num_distinct(multi_indices(n, order, device)) == order
 
 
@@ -45,6 +49,11 @@ def uniform_layer(A: Tensor, weights: Tensor, bias: Tensor | None, l: int, n: in
 
     Returns:
         ``[n]*l + [d']``, zero where j repeats a node.
+
+    >>> A = torch.tensor([[1.0], [2.0], [4.0]])  # one channel on each of three nodes
+    >>> weights = torch.tensor([[[1.0]], [[10.0]]])  # of the sum over all nodes, and of the node itself
+    >>> uniform_layer(A, weights, None, l=1).flatten().tolist()
+    [17.0, 27.0, 47.0]
     """
     n, k, d = read_layer(A, l, n)
     check_parameter(weights, A, (1 + min(k, l), d, None), "weights")

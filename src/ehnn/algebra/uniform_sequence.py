@@ -19,6 +19,9 @@ class UniformHypergraph(NamedTuple):
         num_nodes: number n of nodes.
         edges: ``[m, k]`` int64, the k distinct nodes of each hyperedge; no hyperedge twice.
         features: ``[m, d]``.
+
+    >>> UniformHypergraph(3, torch.tensor([[0, 2], [1, 2]]), torch.ones(2, 1)).order
+    2
     """
 
     num_nodes: int

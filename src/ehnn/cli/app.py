@@ -35,7 +35,7 @@ class Commands(LazyGroup):
             at("ehnn.cli.predict:predict"), "Predict with a model that was trained on your own data."
         ),
         "explain": Lazy(
-            at("ehnn.cli.explain:explain"), "Say what moved a prediction: sets, co-members and columns."
+            at("ehnn.cli.explain:explain"), "Show which sets, co-members and columns moved a prediction."
         ),
         "tune": Lazy(at("ehnn.cli.tune:tune"), "Search the settings of a model on your own data."),
         "report": Lazy(at("ehnn.cli.report:report"), "Write a page about one or more runs."),

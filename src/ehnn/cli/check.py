@@ -100,7 +100,7 @@ def _tested(name: str, case: Case, seed: int, device: str) -> tuple[str, str, st
         for h in hypergraphs(seed):
             torch.manual_seed(seed)
             case(h.to(device), seed)
-    except Exception as error:  # whatever breaks in an installation is a line of the table
+    except Exception as error:  # any failure of an installation is a line of the table
         result = f"{'NOT EQUIVARIANT' if isinstance(error, AssertionError) else 'FAILS'}: {_short(error)}"
     else:
         result = "equivariant"

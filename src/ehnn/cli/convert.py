@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from ehnn.hypergraph import Hypergraph
-from ehnn.tables.layouts import Layout, end_of
-from ehnn.tables.lists import SEPARATORS, separator_of
-
 from .errors import choose, readable_errors
-from .run_folder import check_target
-from .table_options import (
-    Delimiter,
-    EdgeColumn,
-    EdgeWeightColumn,
-    Header,
-    MemberColumns,
-    NodeColumn,
-    Separator,
-    SetColumns,
-    WeightColumn,
-    layout_from_options,
-)
+from .table_options import ColumnOptions, with_options
+
+if TYPE_CHECKING:
+    from ehnn.hypergraph import Hypergraph
+    from ehnn.tables import Layout
 
 READABLE = ("csv", "pairs", "sets", "matrix", "lines", "hif")
 WRITABLE = ("csv", "lines", "hif")
@@ -36,8 +23,9 @@ _ENDS = {
 Format = Optional[str]  # noqa: UP045
 
 
+@with_options
 def convert(
-    context: typer.Context,
+    *,
     source: Annotated[Path, typer.Argument(metavar="FROM", help="The file to read; it is not changed.")],
     target: Annotated[Path, typer.Argument(metavar="TO", help="The file to write.")],
     source_format: Annotated[
@@ -48,16 +36,8 @@ def convert(
         Format,
         typer.Option("--to", help=f"One of {', '.join(WRITABLE)}.", show_default="by the end of the name"),
     ] = None,
-    node_column: NodeColumn = None,
-    edge_column: EdgeColumn = None,
-    member_columns: MemberColumns = None,
-    set_columns: SetColumns = None,
-    weight_column: WeightColumn = None,
-    edge_weight_column: EdgeWeightColumn = None,
-    header: Header = True,
-    separator: Separator = None,
-    delimiter: Delimiter = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace TO if it is there.")] = False,
+    table: ColumnOptions,
+    force: Annotated[bool, typer.Option("--force", help="Replace TO if it exists.")] = False,
 ) -> None:
     """Convert a hypergraph: CSV (a row per member or per set), lines of names, HIF JSON.
 
@@ -67,12 +47,14 @@ def convert(
     ehnn data convert members.csv members.hif.json --node-column person --edge-column club
     ehnn data convert baskets.txt baskets.csv
     """
+    from .run_folder import check_target
+
     with readable_errors():
         reads = _format(source, source_format, "--from", READABLE)
         writes = _format(target, target_format, "--to", WRITABLE)
         check_target(target, [source], force)
         kind = "auto" if reads == "csv" else reads
-        layout = replace(layout_from_options(context.params), kind=kind)
+        layout = table.as_layout(kind)
         h = _read(source, reads, layout)
         _write(h, target, writes)
     lost = _lost(h) if writes == "lines" else []
@@ -82,11 +64,14 @@ def convert(
 
 
 def _format(path: Path, given: str | None, option: str, known: tuple[str, ...]) -> str:
+    from ehnn.tables.layouts import end_of
+
     if given is not None:
         return choose("format", given, known)
     found = _ENDS.get(end_of(path))
     if found is None:
-        raise ValueError(f"the end of {path.name!r} tells no format; give {option}: {', '.join(known)}")
+        what = f"the format of {path.name!r} is not known from its ending"
+        raise ValueError(f"{what}; give {option}: {', '.join(known)}")
     return found
 
 
@@ -120,6 +105,8 @@ def _write(h: Hypergraph, path: Path, kind: str) -> None:
 
 def _separator(h: Hypergraph) -> str:
     """A separator that is in no name and that `read_sheet` would choose; white space where it can be."""
+    from ehnn.tables.lists import SEPARATORS, separator_of
+
     names = list(map(str, h.node_names or ()))
     whole = "".join(names)
     if len(whole.split()) <= 1 and not any(s in whole for s in SEPARATORS):
@@ -129,7 +116,7 @@ def _separator(h: Hypergraph) -> str:
         if s not in whole and '"' not in whole and separator_of(lines) == s:
             return s
     raise ValueError(
-        "a file of lines with these names of nodes could not be read again: no separator tells them apart; "
+        "these node names cannot be written as lines: every separator occurs in a name; "
         "convert to .csv or .json"
     )
 

@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ehnn import datasets
-
 from .convert import convert
 from .errors import readable_errors
 from .show import show_table
@@ -24,6 +22,8 @@ Name = Annotated[str, typer.Argument(help="A name of `ehnn data list`.")]
 @data.command("list")
 def list_all() -> None:
     """The datasets by name, with their sizes."""
+    from ehnn import datasets
+
     lines = []
     for card in datasets.list_datasets():
         s = card.statistics
@@ -42,6 +42,8 @@ def example(path: Annotated[Path, typer.Argument(help="The CSV file to write.")]
     ehnn data example functions.csv
     ehnn train --data functions.csv --node-column function --edge-column word --label-column module --out run
     """
+    from ehnn import datasets
+
     with readable_errors():
         datasets.write_example(path)
     typer.echo(f"Written: {path}")
@@ -50,6 +52,8 @@ def example(path: Annotated[Path, typer.Argument(help="The CSV file to write.")]
 @data.command()
 def info(name: Name) -> None:
     """The card of a dataset: source, licence, sizes, files."""
+    from ehnn import datasets
+
     with readable_errors():
         typer.echo(datasets.card(name).describe())
 
@@ -62,7 +66,9 @@ def fetch(
     ] = None,
 ) -> None:
     """Make sure that the files of datasets are on this machine; print their folders."""
-    with readable_errors(resume="Run the same command to go on."):
-        cards = [datasets.card(name) for name in names]  # a wrong name is told before a long download
+    from ehnn import datasets
+
+    with readable_errors(resume="Run the same command to continue."):
+        cards = [datasets.card(name) for name in names]  # a wrong name is an error before a long download
         for card in cards:
             typer.echo(f"{card.name}: {datasets.fetch(card.name, data_dir)}")

@@ -43,7 +43,7 @@ def choose_all(what: str, given: Sequence[str] | None, known: Sequence[str]) -> 
 
 @contextmanager
 def readable_errors(resume: str | None = None) -> Iterator[None]:
-    """What the library says becomes one line; an interrupt says how to go on. Pipes are read once."""
+    """Print errors of the library as one line; after an interrupt, how to continue. Pipes are read once."""
     from ehnn.io._support import reading_once
     from ehnn.training import NotFiniteError
 

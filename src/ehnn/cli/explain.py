@@ -9,29 +9,10 @@ from typing import Annotated, Any, Optional
 import typer
 
 from ehnn._utils.atomic import atomic_write
-from ehnn._utils.validation import short
-from ehnn.report.records import as_json
-from ehnn.report.runs import EXPLANATIONS
-from ehnn.tables.later import ask_sheet
 
 from .errors import fail, readable_errors
 from .predict import reader_of, source_of
-from .table_options import (
-    Delimiter,
-    EdgeColumn,
-    EdgeWeightColumn,
-    Header,
-    IdColumn,
-    LayoutName,
-    MemberColumns,
-    Names,
-    NodeColumn,
-    NodesFile,
-    Separator,
-    SetColumns,
-    WeightColumn,
-    layout_from_options,
-)
+from .table_options import Names, NodesFile, TableOptions, with_options
 
 _KEPT = 100
 """Explanations that are kept for the report."""
@@ -39,8 +20,9 @@ ASKS = {"nodes": ("node",), "sets": ("set",), "incidences": ("node", "set")}
 """The options that name a row of each task."""
 
 
+@with_options
 def explain(
-    context: typer.Context,
+    *,
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="The folder that `ehnn train --data` wrote.")
     ],
@@ -51,24 +33,18 @@ def explain(
     set_: Annotated[Names, typer.Option("--set", metavar="NAME", help="The same for a set.")] = None,
     target: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(metavar="CLASS", show_default="what is predicted", help="Why (not) this class?"),
+        typer.Option(
+            metavar="CLASS",
+            show_default="what is predicted",
+            help="The class whose probability is explained.",
+        ),
     ] = None,
     most: Annotated[
         int, typer.Option(min=1, help="How many things of each kind are left out, one at a time.")
     ] = 24,
-    lines: Annotated[int, typer.Option(min=1, help="Effects that are printed of each row.")] = 10,
+    lines: Annotated[int, typer.Option(min=1, help="How many effects to print for each node or set.")] = 10,
     nodes: NodesFile = None,
-    layout: LayoutName = "auto",
-    node_column: NodeColumn = None,
-    edge_column: EdgeColumn = None,
-    member_columns: MemberColumns = None,
-    set_columns: SetColumns = None,
-    weight_column: WeightColumn = None,
-    edge_weight_column: EdgeWeightColumn = None,
-    header: Header = True,
-    separator: Separator = None,
-    delimiter: Delimiter = None,
-    id_column: IdColumn = None,
+    table: TableOptions,
 ) -> None:
     """Explain predictions: which sets, co-members and columns moved them.
 
@@ -81,6 +57,9 @@ def explain(
     ehnn explain runs/mine my.csv --node ann --target red
     """
     from ehnn.estimators import load
+    from ehnn.report.records import as_json
+    from ehnn.report.runs import EXPLANATIONS
+    from ehnn.tables.later import ask_sheet
 
     with readable_errors():
         estimator: Any = load(model)
@@ -88,7 +67,7 @@ def explain(
         if reader.task == "hyperedges":
             raise ValueError(f"{model} scores candidates (--task hyperedges); ehnn explain is for labels")
         rows = _rows(reader.task, node or [], set_ or [])
-        source = source_of(reader, data, nodes, layout_from_options(context.params), id_column)
+        source = source_of(reader, data, nodes, table.as_layout(), table.id_column)
         reader.check(source)
         asked = ask_sheet(reader, source.read(loose=True))
         found = estimator.explain(asked, rows, target=_class_of(estimator, target), most=most)
@@ -106,19 +85,21 @@ def _rows(task: str, nodes: list[str], sets: list[str]) -> list[Any]:
             fail(f"the model predicts labels of {task}: give {told}")
     if task == "incidences":
         if len(nodes) != len(sets):
-            fail(f"--node and --set go in pairs, got {len(nodes)} and {len(sets)}")
+            fail(f"--node and --set must be given equally often, got {len(nodes)} and {len(sets)}")
         return list(zip(nodes, sets, strict=True))
     return given[wanted[0]]
 
 
 def _class_of(estimator: Any, target: str | None) -> Any:
     """The class with this text."""
+    from ehnn._utils.validation import short
+
     classes = getattr(estimator, "classes_", None)
     if target is None or classes is None:
         return None
     found = [c for c in classes.tolist() if str(c) == target]
     if not found:
-        raise ValueError(f"--target {target!r} is no class; known: {short(classes.tolist(), 300)}")
+        raise ValueError(f"--target {target!r} is not a class; known: {short(classes.tolist(), 300)}")
     return found[0]
 
 

@@ -34,7 +34,7 @@ class HyperedgeRun:
         """Train, score, save; returns the record."""
         request, held_out = self.request, self.split.test
         estimator = HyperedgePredictor(**request.estimator)
-        vars(estimator).update(checkpoints=folder)  # where `fit` keeps its state and goes on from
+        vars(estimator).update(checkpoints=folder)  # where `fit` keeps its state
         estimator.fit(self.split.known)
         test = _scores(estimator, self.graph, held_out, request.seed) if held_out.num_edges else None
         estimator.hypergraph_ = self.graph.replace(edge_names=None)

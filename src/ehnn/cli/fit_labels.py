@@ -39,7 +39,7 @@ def estimator_of(task: str, regression: bool) -> Any:
     name = KINDS[task] + ("Regressor" if regression else "Classifier")
     kind = getattr(ehnn.estimators, name, None)
     if kind is None:
-        raise ValueError(f"--task {task}: there is no {name}; a number of a node within a set is not learned")
+        raise ValueError(f"--task {task} takes no --regression: the label of a node within a set is a class")
     return kind
 
 
@@ -113,7 +113,7 @@ class LabelRun:
         rest, test = self.split(seed)
         estimator = self.kind(**self.request.estimator | {"random_state": seed})
         if folder is not None:
-            vars(estimator).update(checkpoints=folder)  # where `fit` keeps its state and goes on from
+            vars(estimator).update(checkpoints=folder)  # where `fit` keeps its state
         visible = [value if keep else None for value, keep in zip(self.values, rest.tolist(), strict=True)]
         estimator.fit(self.data, visible)
         return estimator, self._scores(estimator, rest, test, folder)

@@ -17,7 +17,7 @@ from .lazy import Lazy
 
 GROUP = "ehnn.commands"
 PAPER = {
-    "reproduce": "Train a table of the paper; ours next to theirs.",
+    "reproduce": "Train a table of the paper and compare the figures.",
     "tune": "Search hyperparameters on validation data.",
     "match": "Match the keypoints of two images.",
     "bench": "Measure speed and memory.",

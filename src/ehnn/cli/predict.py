@@ -1,4 +1,4 @@
-"""``ehnn predict``: what a model of ``ehnn train --data`` says of a file."""
+"""``ehnn predict``: predictions of a model of ``ehnn train --data`` for a file."""
 
 from __future__ import annotations
 
@@ -8,34 +8,18 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ehnn._utils.atomic import atomic_write
-from ehnn.tables import Layout, Source
-from ehnn.tables.later import ask_sheet
-from ehnn.tables.reader import Reader
 
-from .candidates import score_candidates
 from .errors import readable_errors
-from .fit_labels import FIRST
-from .run_folder import check_target
-from .table_options import (
-    Delimiter,
-    EdgeColumn,
-    EdgeWeightColumn,
-    Header,
-    IdColumn,
-    LayoutName,
-    MemberColumns,
-    NodeColumn,
-    NodesFile,
-    Separator,
-    SetColumns,
-    WeightColumn,
-    layout_from_options,
-)
+from .table_options import NodesFile, TableOptions, with_options
+
+if TYPE_CHECKING:
+    from ehnn.tables import Layout, Source
+    from ehnn.tables.reader import Reader
 
 SCREEN = Path("-")
 
@@ -49,30 +33,21 @@ class Predictions:
     remarks: list[str]
 
 
+@with_options
 def predict(
-    context: typer.Context,
+    *,
     model: Annotated[Path, typer.Option(metavar="DIR", help="The folder that `ehnn train --data` wrote.")],
     data: Annotated[Path, typer.Option(help="The file of sets; with --task hyperedges, of candidates.")],
     nodes: NodesFile = None,
     out: Annotated[Path, typer.Option(help="The CSV file to write; - is the screen.")] = Path(
         "predictions.csv"
     ),
-    layout: LayoutName = "auto",
-    node_column: NodeColumn = None,
-    edge_column: EdgeColumn = None,
-    member_columns: MemberColumns = None,
-    set_columns: SetColumns = None,
-    weight_column: WeightColumn = None,
-    edge_weight_column: EdgeWeightColumn = None,
-    header: Header = True,
-    separator: Separator = None,
-    delimiter: Delimiter = None,
-    id_column: IdColumn = None,
+    table: TableOptions,
     alone: Annotated[
         bool,
         typer.Option("--alone", help="Predict from this table alone, without the table of training."),
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it exists.")] = False,
 ) -> None:
     """Predict with a trained model: a CSV file with a row per node or set and a probability per class.
 
@@ -85,10 +60,12 @@ def predict(
     """
     from ehnn.estimators import load
 
+    from .run_folder import check_target
+
     with readable_errors():
         estimator: Any = load(model)
         reader = reader_of(estimator, model)
-        source = source_of(reader, data, nodes, layout_from_options(context.params), id_column)
+        source = source_of(reader, data, nodes, table.as_layout(), table.id_column)
         if out != SCREEN:
             check_target(out, [*source.tables(), *model.iterdir()], force)
         found = predicted(estimator, reader, source, alone)
@@ -100,7 +77,12 @@ def predict(
 
 
 def predicted(estimator: Any, reader: Reader, source: Source, alone: bool = False) -> Predictions:
-    """What a model says of tables."""
+    """The predictions of a model for tables."""
+    from ehnn.tables.later import ask_sheet
+
+    from .candidates import score_candidates
+    from .fit_labels import FIRST
+
     if reader.task == "hyperedges":
         return Predictions(*score_candidates(estimator, source.read(loose=True)))
     reader.check(source)
@@ -132,12 +114,16 @@ def reader_of(estimator: Any, model: Path) -> Reader:
 
 
 def source_of(reader: Reader, data: Path, nodes: Path | None, said: Layout, id_column: str | None) -> Source:
-    """Tables that are read as those of training, but for what was said."""
+    """Tables that are read as those of training, except where ``said`` differs."""
+    from ehnn.tables import Source
+
     return Source(data, nodes, _merged(reader, data, said), id_column or reader.id_column)
 
 
 def _merged(reader: Reader, data: Path, said: Layout) -> Layout:
-    """The layout of training with what was said; that alone, where it tells of another kind of file."""
+    """The layout of training, changed by what was said; ``said`` alone for another kind of file."""
+    from ehnn.tables import Layout
+
     trained = reader.layout
     kind = Layout().of_file(data).kind
     same_file = kind == trained.kind or (kind == "auto" and trained.kind in ("pairs", "sets", "matrix"))

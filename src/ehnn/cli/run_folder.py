@@ -41,6 +41,6 @@ def check_target(target: Path, inputs: Iterable[Path], force: bool) -> None:
     if target.is_dir():
         raise ValueError(f"{target} is a folder; give the name of a file")
     if target.is_file() and not force:  # a device or a pipe is written to
-        raise ValueError(f"{target} is there already; choose another name, or replace it: --force")
+        raise ValueError(f"{target} exists; choose another name, or replace it with --force")
     if not target.absolute().parent.is_dir():
         raise ValueError(f"there is no folder {target.absolute().parent} to write {target.name} to")

@@ -10,26 +10,11 @@ import typer
 from .errors import choose, fail, pick_device, readable_errors
 from .lazy import LazyGroup
 from .plugins import commands_of
-from .table_options import (
-    Delimiter,
-    EdgeColumn,
-    EdgeWeightColumn,
-    Header,
-    IdColumn,
-    LayoutName,
-    MemberColumns,
-    Names,
-    NodeColumn,
-    NodesFile,
-    Separator,
-    SetColumns,
-    WeightColumn,
-    layout_from_options,
-)
+from .table_options import Names, NodesFile, TableOptions, with_options
 
 
 class Tasks(LazyGroup):
-    """The tasks by name; a wrong one is told like every other wrong name."""
+    """The tasks by name."""
 
     lazy = commands_of("train")
 
@@ -50,7 +35,9 @@ train = typer.Typer(cls=Tasks, invoke_without_command=True, no_args_is_help=True
 
 
 @train.callback()
+@with_options
 def own_data(
+    *,
     context: typer.Context,
     data: Annotated[
         Optional[Path],  # noqa: UP045
@@ -58,7 +45,7 @@ def own_data(
     ] = None,
     label_column: Annotated[
         Optional[list[str]],  # noqa: UP045
-        typer.Option(metavar="NAME", help="What to predict; blank where it is not known."),
+        typer.Option(metavar="NAME", help="Column to predict; a blank cell has no label."),
     ] = None,
     nodes: NodesFile = None,
     task: Annotated[
@@ -73,17 +60,7 @@ def own_data(
         Optional[Path],  # noqa: UP045
         typer.Option(metavar="DIR", show_default="a folder in runs/train", help="Folder of the run."),
     ] = None,
-    layout: LayoutName = "auto",
-    node_column: NodeColumn = None,
-    edge_column: EdgeColumn = None,
-    member_columns: MemberColumns = None,
-    set_columns: SetColumns = None,
-    weight_column: WeightColumn = None,
-    edge_weight_column: EdgeWeightColumn = None,
-    header: Header = True,
-    separator: Separator = None,
-    delimiter: Delimiter = None,
-    id_column: IdColumn = None,
+    table: TableOptions,
     feature_columns: Annotated[
         Names,
         typer.Option(
@@ -109,16 +86,14 @@ def own_data(
     dropout: Annotated[
         Real, typer.Option(min=0, max=1, show_default=OWN, help="Dropout between the layers.")
     ] = None,
-    epochs: Annotated[
-        Count, typer.Option(min=1, show_default=OWN, help="The most steps over all data.")
-    ] = None,
+    epochs: Annotated[Count, typer.Option(min=1, show_default=OWN, help="Largest number of epochs.")] = None,
     patience: Annotated[
-        Count, typer.Option(min=1, show_default=OWN, help="Stop after so many epochs without a gain.")
+        Count, typer.Option(min=1, show_default=OWN, help="Stop after this many epochs without a gain.")
     ] = None,
     lr: Annotated[Real, typer.Option(show_default=OWN, help="Learning rate.")] = None,
     weight_decay: Annotated[Real, typer.Option(show_default=OWN, help="Weight decay.")] = None,
     runs: Annotated[
-        int, typer.Option(min=1, help="Split and train so many times, and give mean ± standard deviation.")
+        int, typer.Option(min=1, help="Split and train this many times; print mean ± deviation.")
     ] = 1,
     valid: Annotated[
         float, typer.Option(help="Share of labels (sets) that selects the epoch of a single model.")
@@ -128,13 +103,13 @@ def own_data(
         int, typer.Option(min=0, max=2**63 - 1, help="Seed of the split, the parameters and dropout.")
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Train again what is done or was stopped.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard an earlier run in this folder.")] = False,
 ) -> None:
     """Train a model on your own data, or on a task of the paper (the commands below).
 
-    Your data are sets of names: `--data` has a row per member (node and set), a row or a line per set.
+    `--data` is a table of sets: a row per (node, set) pair, or a row or a line per set.
     Labels are in the same file or in a table with a row per node (`--nodes`). The folder gets the model,
-    run.json with all figures, and what was predicted; the same command goes on where it was stopped.
+    run.json with all figures, and the predictions. The same command continues a run that was stopped.
 
     \b
     ehnn train --data members.csv --node-column person --edge-column club --label-column team
@@ -158,8 +133,8 @@ def own_data(
     settings: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     settings |= {"model": model, "budget": as_budget(budget), "device": pick_device(device)}
     columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
-    with readable_errors(resume="Run the same command to go on."):
-        source = Source(data, nodes, layout_from_options(context.params), id_column)
+    with readable_errors(resume="Run the same command to continue."):
+        source = Source(data, nodes, table.as_layout(), table.id_column)
         label = _only(label_column)
         request = Request(
             source, task, label, columns, regression, settings, valid, test, seed, runs
@@ -184,13 +159,11 @@ def _refuse_options(context: typer.Context) -> None:
     if given:
         option = "--" + given[0].replace("_", "-")
         task = context.invoked_subcommand
-        fail(
-            f"{option} stands before the task; the options of a task follow it: ehnn train {task} {option} …"
-        )
+        fail(f"{option} must follow the task: ehnn train {task} {option} …")
 
 
 def _only(label_columns: list[str] | None) -> str | None:
-    """One at a time: another one would be read as a feature, and it often says the same."""
+    """Allow one label column: another would be read as a feature and often repeats the label."""
     if label_columns and len(label_columns) > 1:
         told = ", ".join(label_columns)
         fail(f"--label-column is given {len(label_columns)} times ({told}); train one at a time")

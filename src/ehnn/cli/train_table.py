@@ -83,7 +83,7 @@ class Request:
 
 
 def train_table(request: Request, out: Path | None, fresh: bool) -> Path:
-    """Train as asked, or go on; returns the folder."""
+    """Train as asked, or continue; returns the folder."""
     request.check()
     identity = request.to_dict()
     folder = out or default_folder(Path(request.source.data), identity)

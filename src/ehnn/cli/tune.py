@@ -8,29 +8,14 @@ from typing import Annotated, Any, Optional
 import typer
 
 from .errors import FAILED, fail, pick_device, readable_errors
-from .table_options import (
-    Delimiter,
-    EdgeColumn,
-    EdgeWeightColumn,
-    Header,
-    IdColumn,
-    LayoutName,
-    MemberColumns,
-    Names,
-    NodeColumn,
-    NodesFile,
-    OptionalPath,
-    Separator,
-    SetColumns,
-    WeightColumn,
-    layout_from_options,
-)
+from .table_options import Names, NodesFile, OptionalPath, TableOptions, with_options
 
 
+@with_options
 def tune(
-    context: typer.Context,
+    *,
     data: Annotated[Path, typer.Option(help="Your table of sets, as in `ehnn train`.")],
-    label_column: Annotated[str, typer.Option(metavar="NAME", help="What to predict.")],
+    label_column: Annotated[str, typer.Option(metavar="NAME", help="Column to predict.")],
     nodes: NodesFile = None,
     task: Annotated[
         Optional[str],  # noqa: UP045
@@ -46,37 +31,27 @@ def tune(
     models: Annotated[
         Names, typer.Option(metavar="NAME ...", show_default="a few", help="Models to choose among.")
     ] = None,
-    splits: Annotated[int, typer.Option(min=1, help="Splits of the labels for each point.")] = 3,
-    layout: LayoutName = "auto",
-    node_column: NodeColumn = None,
-    edge_column: EdgeColumn = None,
-    member_columns: MemberColumns = None,
-    set_columns: SetColumns = None,
-    weight_column: WeightColumn = None,
-    edge_weight_column: EdgeWeightColumn = None,
-    header: Header = True,
-    separator: Separator = None,
-    delimiter: Delimiter = None,
-    id_column: IdColumn = None,
+    splits: Annotated[int, typer.Option(min=1, help="Splits of the labels for each trial.")] = 3,
+    table: TableOptions,
     feature_columns: Annotated[
         Names,
         typer.Option(metavar="NAME ...", show_default="all others of --nodes", help="Columns to learn from."),
     ] = None,
     regression: Annotated[bool, typer.Option("--regression", help="The label is a number.")] = False,
-    epochs: Annotated[int, typer.Option(min=1, help="The most steps over all data.")] = 200,
-    valid: Annotated[float, typer.Option(help="Share of labels that a point is judged by.")] = 0.2,
+    epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 200,
+    valid: Annotated[float, typer.Option(help="Share of labels that validate a trial.")] = 0.2,
     test: Annotated[float, typer.Option(help="Share of labels that is scored once, at the end.")] = 0.2,
     seed: Annotated[
         int, typer.Option(min=0, max=2**63 - 1, help="Seed of the splits, the search and the parameters.")
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    fresh: Annotated[bool, typer.Option("--fresh", help="Forget an earlier search in the folder.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Discard an earlier search in this folder.")] = False,
 ) -> None:
     """Search model, width, dropout, learning rate and weight decay with Optuna, on validation labels.
 
-    Then the best is trained and scored on the test part, which the search does not see. Stop at any time: the
-    same command goes on, and more --trials add to a search. `ehnn train` without a search compares many
-    models too, and is often as good.
+    Then the best is trained and scored on the test part, which the search does not see. The same command
+    continues a search that was stopped, and more --trials extend it. `ehnn train` compares many models
+    without a search, and is often as good.
 
     \b
     ehnn tune --data members.csv --node-column person --edge-column club --label-column team --out runs/tuned
@@ -89,8 +64,8 @@ def tune(
 
     settings: dict[str, Any] = {"model": "ehnn-mlp", "epochs": epochs, "device": pick_device(device)}
     columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
-    with readable_errors(resume="Run the same command to go on."):
-        source = Source(data, nodes, layout_from_options(context.params), id_column)
+    with readable_errors(resume="Run the same command to continue."):
+        source = Source(data, nodes, table.as_layout(), table.id_column)
         request = Request(source, task, label_column, columns, regression, settings, valid, test, seed)
         try:
             tune_table(Search(request, tuple(models or MODELS), trials, splits), out, fresh)

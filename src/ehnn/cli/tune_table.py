@@ -34,7 +34,7 @@ class Search:
         request: as of a training; its settings are kept as they are given.
         models: to choose among.
         trials: how many points are tried in all.
-        splits: of the labels that a point is validated on; the value is the mean.
+        splits: of the labels that a trial is validated on; the value is the mean.
     """
 
     request: Request
@@ -43,7 +43,7 @@ class Search:
     splits: int
 
     def identity(self) -> dict[str, Any]:
-        """What tells searches apart; more trials go on with the same one."""
+        """What identifies a search; more trials continue the same one."""
         return self.request.to_dict() | {"models": list(self.models), "splits": self.splits, "search": True}
 
     def settings(self, trial: Any) -> dict[str, Any]:
@@ -68,7 +68,7 @@ class Search:
 
 
 def tune_table(search: Search, out: Path | None, fresh: bool) -> Path:
-    """Search, or go on, then train with the best settings and score the test part; returns the folder."""
+    """Search, or continue, then train with the best settings and score the test part; returns the folder."""
     optuna = require("optuna", "tune")
     request = search.request
     for model in search.models:
@@ -93,7 +93,7 @@ def _search(search: Search, folder: RunFolder, optuna: Any) -> None:
     study = _study(optuna, path / STUDY, request.seed)
     done = _finished(study)
     if done >= search.trials and (path / RECORD).exists():
-        typer.echo(f"{path} holds this search, done before; to go on: more --trials", err=True)
+        typer.echo(f"{path} holds this search, done before; to continue it, give more --trials", err=True)
         show(read_record(path / RECORD), path)
         return
     study.optimize(_objective(search, data), n_trials=max(0, search.trials - done))

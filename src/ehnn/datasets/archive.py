@@ -39,4 +39,4 @@ def _check_sizes(tar: tarfile.TarFile, limit: int) -> None:
     for member in tar:
         total += member.size
         if total > limit:
-            raise ValueError(f"it claims more than {limit:,} bytes; unpack it yourself if that is meant")
+            raise ValueError(f"it claims more than {limit:,} bytes; unpack it first if this is intended")

@@ -16,6 +16,9 @@ class File:
     ``sha256`` is None where the sum is not known; such a file is checked by its length, ``size`` in bytes if
     known, and by its reader.
     ``public`` says whether the paper's repository is expected to have it.
+
+    >>> File("zoo/zoo.edges", size=11866).public
+    True
     """
 
     path: str
@@ -26,7 +29,11 @@ class File:
 
 @dataclass(frozen=True)
 class Statistics:
-    """Counts of ``nodes``, ``hyperedges``, ``features``, ``classes`` and ``incidences``; None: not known."""
+    """Counts of ``nodes``, ``hyperedges``, ``features``, ``classes`` and ``incidences``; None: not known.
+
+    >>> print(Statistics(101, 43, 16, 7, 1717))
+    101 nodes, 43 hyperedges, 1717 incidences, 16 features, 7 classes
+    """
 
     nodes: int
     hyperedges: int
@@ -57,6 +64,10 @@ class Card:
         files: all raw files.
         splits: how published results split the data.
         notes: what else a user should know.
+
+    >>> from ehnn.datasets import card
+    >>> card("zoo").licence
+    'CC BY 4.0 (UCI Machine Learning Repository)'
     """
 
     name: str

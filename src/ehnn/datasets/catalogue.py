@@ -271,7 +271,11 @@ def noise_of(name: str) -> float:
 
 
 def card(name: str) -> Card:
-    """The card called ``name`` (case does not matter; ``house-σ`` and ``walmart-σ`` take any σ)."""
+    """The card called ``name`` (case does not matter; ``house-σ`` and ``walmart-σ`` take any σ).
+
+    >>> card("Zoo").statistics.nodes, card("house-0.8").features[-22:]
+    (101, 'standard deviation 0.8')
+    """
     if not isinstance(name, str):
         raise ValueError(f"a dataset's name must be a string, got {name!r}")
     key = name.strip().lower().replace("_", "-")

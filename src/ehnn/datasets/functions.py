@@ -52,6 +52,11 @@ def write_example(path: str | os.PathLike[str], known: int = 3) -> None:
 
     Columns ``function``, ``word`` and ``module``. The module is given for every ``known``-th function and
     blank for the others, which are to be predicted.
+
+    >>> write_example("functions.csv")
+    >>> with open("functions.csv") as file:
+    ...     print(file.readline().strip())
+    function,word,module
     """
     h, module = scipy_functions()
     names, shared = tuple(module), h.edge_names or ()

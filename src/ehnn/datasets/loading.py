@@ -33,6 +33,8 @@ def fetch(
     downloaded into the cache from ``base_url`` (by default ``$EHNN_MIRROR``, else the paper's repository).
     Where the sum of a downloaded file is not known, the dataset is read and must be what its card says.
     ``progress`` shows a bar; None: in a terminal only.
+
+    >>> fetch("zoo")  # doctest: +SKIP
     """
     about = card(name)
     archive = _archive(about, data_dir)

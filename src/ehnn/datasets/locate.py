@@ -21,7 +21,11 @@ BASE_URL = (
 
 
 def cache_dir() -> Path:
-    """The folder for downloaded files: ``$XDG_CACHE_HOME/ehnn/datasets``, by default in ``~/.cache``."""
+    """The folder for downloaded files: ``$XDG_CACHE_HOME/ehnn/datasets``, by default in ``~/.cache``.
+
+    >>> cache_dir().name
+    'datasets'
+    """
     root = Path(os.environ.get("XDG_CACHE_HOME", ""))
     if not root.is_absolute():  # unset, or relative, which the XDG specification says to ignore
         root = Path.home() / ".cache"
@@ -57,9 +61,12 @@ def locate(
 ) -> list[Path]:
     """The paths of a card's files, in its order.
 
-    What is not in ``data_dir`` or the cache is downloaded into the cache, unless ``download=False``; what
-    cannot
-    be had is named in a `DataError`. ``base_url`` and ``progress`` are those of `ehnn.datasets.fetch`.
+    Files that are not in ``data_dir`` or the cache are downloaded into the cache, unless
+    ``download=False``. A `DataError` names those that are missing. ``base_url`` and ``progress`` are those of
+    `ehnn.datasets.fetch`.
+
+    >>> from ehnn.datasets import card
+    >>> locate(card("zoo"))  # doctest: +SKIP
     """
     folder = data_folder(data_dir)
     mirror = base_url or os.environ.get("EHNN_MIRROR") or None

@@ -156,7 +156,7 @@ def _copy(job: _Job, response: http.client.HTTPResponse, out: BinaryIO) -> None:
     declared = response.headers.get("Content-Length")
     total = have + int(declared) if declared and declared.isdigit() else job.size
     if total is None and job.sha256 is None and not response.chunked:
-        raise job.failed("the server states no length, so nothing tells whether it is whole")
+        raise job.failed("the server states no length, so the file cannot be checked")
     job.advance(have, total)
     while chunk := _read(response):
         if time.monotonic() > job.ends:

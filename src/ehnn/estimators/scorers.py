@@ -92,15 +92,30 @@ def pair_products(x: Tensor, sets: Hypergraph) -> Tensor:
 
 
 class PoolingScorer(Scorer):
-    """Node embeddings, pooled over the nodes of a candidate by a layer of AllSet."""
+    """Node embeddings, pooled over the nodes of a candidate by a layer of AllSet, beside `pair_products`."""
 
     def __init__(self, encoder: nn.Module, pool: Layer, width: int, dropout: float) -> None:
         super().__init__(encoder)
         self.pool = pool
-        self.norm, self.head = nn.LayerNorm(width), _head(width, width, dropout)
+        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(2)])
+        self.head = _head(2 * width, width, dropout)
+        self.register_load_state_dict_pre_hook(_add_products)
 
     def score(self, encoded: Tensor, h: Hypergraph) -> Tensor:
-        return self.head(self.norm(self.pool(encoded, _scored(h).to_candidates("nodes"))))
+        pooled = self.pool(encoded, _scored(h).to_candidates("nodes"))
+        y = (pooled, pair_products(encoded, _scored(h).candidates))
+        return self.head(torch.cat([norm(part) for norm, part in zip(self.norms, y, strict=True)], 1))
+
+
+def _add_products(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Read files from before version 0.2, which had no pair products: they get weight 0."""
+    if f"{prefix}norm.weight" not in state:
+        return
+    for name, fresh in (("weight", torch.ones_like), ("bias", torch.zeros_like)):
+        kept = state[f"{prefix}norms.0.{name}"] = state.pop(f"{prefix}norm.{name}")
+        state[f"{prefix}norms.1.{name}"] = fresh(kept)
+    first = state[f"{prefix}head.0.weight"]
+    state[f"{prefix}head.0.weight"] = torch.cat([first, torch.zeros_like(first)], 1)
 
 
 def make_scorer(plan: Plan, d_in: int, edge_features: bool) -> nn.Module:

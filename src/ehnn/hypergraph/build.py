@@ -128,7 +128,7 @@ def _largest(index: Tensor, what: str) -> int:
     if count > max(MAX_INFERRED, 100 * index.shape[0]):
         raise ValueError(
             f"the largest {what} number {count - 1:,} would make {count:,} {what}s from {index.shape[0]:,} "
-            f"incidences; give num_{what.removeprefix('hyper')}s if that is meant"
+            f"incidences; give num_{what.removeprefix('hyper')}s if this is intended"
         )
     return count
 

@@ -21,6 +21,10 @@ class Graph(NamedTuple):
         index: ``[2, links]`` (from, to) in each column; both directions of every link, no self-loops.
         weight: ``[links]`` int64, how many times the link arises.
         num_nodes: the number of graph nodes.
+
+    >>> graph = clique_expansion(Hypergraph.from_edges([[0, 1], [0, 1, 2]]))
+    >>> graph.num_nodes, graph.weight.tolist()
+    (3, [2, 1, 2, 1, 1, 1])
     """
 
     index: Tensor  # type: ignore[assignment]  # shadows tuple.index

@@ -33,6 +33,13 @@ class SparsePattern:
         t_index: ``[pairs]`` rows, ascending within a column.
         t_perm: ``[pairs]``; the place in row order of the pair at each place of column order, so that
             a value per pair ``v`` (row order) is ``v[t_perm]`` in column order.
+
+    >>> from ehnn import Hypergraph
+    >>> pairs = Hypergraph.from_edges([[0, 1], [1, 2]]).incidence  # hyperedges × nodes
+    >>> pairs.ptr.tolist(), pairs.index.tolist()
+    ([0, 2, 4], [0, 1, 1, 2])
+    >>> pairs.t_ptr.tolist(), pairs.t_index.tolist()
+    ([0, 1, 3, 4], [0, 0, 1, 1])
     """
 
     num_rows: int
@@ -123,7 +130,7 @@ class SparsePattern:
 
 
 class OwnSums(SparsePattern):
-    """A pattern that brings its own sums: its rows or columns are spread over ranks, or are a sample."""
+    """A pattern with its own sums: its rows or columns are spread over ranks, or are a sample."""
 
     def __post_init__(self) -> None:
         """No kernel reads these."""

@@ -105,4 +105,4 @@ def _two_sides(e: int, given: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 def refuse_roles(roles: Tensor | None, what: str) -> None:
     """A ValueError where ``what`` cannot see roles, which it would ignore silently."""
     if roles is not None:
-        raise ValueError(f"{what} does not take roles; h.replace(roles=None) tells it to ignore them")
+        raise ValueError(f"{what} does not take roles; use h.replace(roles=None) to ignore them")

@@ -84,4 +84,4 @@ def unless_ones(weights: Tensor | None) -> Tensor | None:
 def refuse_weights(weights: Tensor | None, name: str, what: str) -> None:
     """A ValueError where ``what`` would ignore weights called ``name``."""
     if unless_ones(weights) is not None:
-        raise ValueError(f"{what} does not use {name}; h.replace({name}=None) tells it to ignore the weights")
+        raise ValueError(f"{what} does not use {name}; use h.replace({name}=None) to ignore them")

@@ -75,8 +75,8 @@ def one_per_owner(
         at = int(np.argmin(same))
         now, before = (short(table.column(column)[rows[i]]) for i in (at, first[whose[at]]))
         raise ValueError(
-            f"{table.place(int(rows[at]))}: column {short(column)} says {now} of {short(names[whose[at]])}, "
-            f"which had {before} before"
+            f"{table.place(int(rows[at]))}: column {short(column)} gives {now} for {short(names[whose[at]])}"
+            f", but an earlier line gave {before}"
         )
     found = values[first]
     if missing is not None:

@@ -62,7 +62,7 @@ def as_numbers(names: Sequence[Hashable] | None) -> list[int] | None:
 
 
 def drop_numbers(h: Hypergraph, keep_nodes: bool, keep_edges: bool) -> Hypergraph:
-    """``h`` without names that are mere numbers: node named v becomes node v. Kept where asked to."""
+    """``h`` without names that are the numbers 0 … n−1, unless they are to be kept: name v becomes node v."""
     nodes = None if keep_nodes else as_numbers(h.node_names)
     edges = None if keep_edges else as_numbers(h.edge_names)
     if nodes is not None:

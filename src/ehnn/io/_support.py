@@ -91,7 +91,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     except (OSError, EOFError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise ValueError(f"{path} is packed with {module} and damaged: {error}") from error
     if len(text) > room:
-        raise ValueError(f"{path} unpacks to more than {room:,} bytes; unpack it yourself if that is meant")
+        raise ValueError(f"{path} unpacks to more than {room:,} bytes; unpack it first if this is intended")
     return text
 
 
@@ -107,7 +107,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
     text = _utf_16(data, path) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else _utf_8(data, path)
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise ValueError(f"{path}, line {line}: holds the character NUL, which is in no text; is it damaged?")
+        raise ValueError(f"{path}, line {line}: contains a NUL character; the file is binary or damaged")
     return text
 
 
@@ -126,7 +126,7 @@ def _utf_16(data: bytes, path: str | os.PathLike[str]) -> str:
     try:
         return data.decode("utf-16")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} begins like UTF-16 text, and is none: {error.reason}") from error
+        raise ValueError(f"{path} begins like UTF-16 text but is not: {error.reason}") from error
 
 
 def check_bound(largest: int, entries: int, what: str, place: Callable[[], str]) -> None:
@@ -135,5 +135,5 @@ def check_bound(largest: int, entries: int, what: str, place: Callable[[], str])
     if largest >= bound:
         raise ValueError(
             f"{place()}: {what} number {largest} is beyond {bound:,}, too large for a file with {entries:,} "
-            "entries; if it is meant, give the count yourself"
+            "entries; if this is intended, give the count"
         )

@@ -57,7 +57,10 @@ def read_csv(
     and fix their order. Numbers of features and weights get torch's default dtype. Cells lose outer
     white space.
 
-    >>> h = read_csv("members.csv", node="person", edge="club")  # doctest: +SKIP
+    >>> with open("members.csv", "w") as file:
+    ...     _ = file.write("person,club\\nAnn,chess\\nBen,chess\\nBen,choir\\n")
+    >>> read_csv("members.csv", node="person", edge="club").node_names
+    ('Ann', 'Ben')
 
     Args:
         path: the file, with cells separated by ``delimiter``.
@@ -133,6 +136,10 @@ def write_csv(
     CSV does not carry dtypes, types of names (read integers with ``names="number"``, and text that
     spells 0 … n−1 with ``names="text"``), the number of roles or features of width 0; names lose outer white
     space. A batch, ``incidence_x``, names that are not distinct then and names that are blank are refused.
+
+    >>> write_csv(Hypergraph.from_edges([[0, 1], [1, 2]]), "sets.csv")
+    >>> read_csv("sets.csv").edges()
+    [[0, 1], [1, 2]]
     """
     h = single(h, "write_csv", carries=("roles",))
     check_delimiter(delimiter)

@@ -33,7 +33,10 @@ def read_edge_lines(
     Every line is a hyperedge, so a blank line is an empty hyperedge (``skip_blank``: ignore it) and an
     empty file has none. A node listed twice on a line counts once.
 
-    >>> h = read_edge_lines("sets.txt", base=1)  # doctest: +SKIP
+    >>> with open("sets.txt", "w") as file:
+    ...     _ = file.write("1 2 3\\n3 4\\n")
+    >>> read_edge_lines("sets.txt", base=1).edges()
+    [[0, 1, 2], [2, 3]]
 
     Args:
         path: the file.
@@ -81,6 +84,10 @@ def write_edge_lines(
     with ``named=True``). It does not carry isolated nodes after the last used one (read it with
     ``num_nodes``; with names: any isolated node and the order of the nodes), hyperedge names,
     features, labels or weights.
+
+    >>> write_edge_lines(Hypergraph.from_edges([[0, 1], [1, 2]]), "sets.txt")
+    >>> read_edge_lines("sets.txt").edges()
+    [[0, 1], [1, 2]]
     """
     _check_options(separator, base)
     h = single(h, "write_edge_lines")

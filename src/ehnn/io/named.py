@@ -73,6 +73,9 @@ def to_named_edges(h: Hypergraph) -> list[list[Hashable]] | dict[Hashable, list[
     A dictionary if the hyperedges have names, otherwise a list. It carries the hyperedges, empty ones
     too, and both kinds of names; not isolated nodes, the order of the nodes (pass ``h.node_names``
     to `from_named_edges` to keep both), features, labels or weights.
+
+    >>> to_named_edges(from_named_edges({"chess": ["Ann", "Ben"], "choir": ["Ben", "Cleo"]}))
+    {'chess': ['Ann', 'Ben'], 'choir': ['Ben', 'Cleo']}
     """
     h = single(h, "to_named_edges")
     edges: list[list[Hashable]] = h.edges()  # type: ignore[assignment]

@@ -23,6 +23,9 @@ def to_pyg(h: Hypergraph) -> Any:
     ``node_names`` and ``edge_names`` are stored beside them where there are any, so everything is
     carried but the membership of a batch, which is refused. (PyG itself takes its ``num_edges``
     from the largest hyperedge number in use.)
+
+    >>> to_pyg(Hypergraph.from_edges([[0, 1], [1, 2]])).edge_index.tolist()
+    [[0, 1, 1, 2], [0, 0, 1, 1]]
     """
     data = require("torch_geometric.data.hypergraph_data")
     h = single(h, "to_pyg")
@@ -44,7 +47,7 @@ def from_pyg(data: Any) -> Hypergraph:
     Counts that are not stored come from the rows of the attributes, then from the largest number
     seen. Other attributes are not kept. ``y`` must be a label per node.
 
-    >>> from_pyg(to_pyg(Hypergraph.from_edges([[0, 1], [1, 2]]))).edges()  # doctest: +SKIP
+    >>> from_pyg(to_pyg(Hypergraph.from_edges([[0, 1], [1, 2]]))).edges()
     [[0, 1], [1, 2]]
     """
     values = _stored(data, "from_pyg")
@@ -70,6 +73,9 @@ def to_pyg_bipartite(h: Hypergraph) -> Any:
     node of ``h``, ``node_type`` is 0 for nodes and 1 for hyperedges. The counts ``num_vertices`` and
     ``num_hyperedges``, the widths, hyperedge weights and names are stored, so everything is carried
     but the membership of a batch, which is refused; ``x`` and ``edge_x`` must have one dtype.
+
+    >>> to_pyg_bipartite(Hypergraph.from_edges([[0, 1]])).edge_index.tolist()
+    [[0, 1, 2, 2], [2, 2, 0, 1]]
     """
     data = require("torch_geometric.data")
     h = single(h, "to_pyg_bipartite")
@@ -104,6 +110,9 @@ def from_pyg_bipartite(data: Any) -> Hypergraph:
     ``num_vertices`` and ``num_hyperedges`` are needed; graph nodes from num_vertices on are hyperedges.
     An incidence may be given one way or both. Without stored widths, ``x`` is taken as node features
     alone. ``x`` has a row per graph node, ``y`` a row per node.
+
+    >>> from_pyg_bipartite(to_pyg_bipartite(Hypergraph.from_edges([[0, 1]]))).edges()
+    [[0, 1]]
     """
     values = _stored(data, "from_pyg_bipartite")
     n, m = values.get("num_vertices"), values.get("num_hyperedges")

@@ -22,8 +22,11 @@ def to_scipy(h: Hypergraph, *, signed: bool = False) -> csr_array:
     a stoichiometric matrix. A node in both has no sign and is refused, and so are weights below 0.
 
     It carries the structure, isolated nodes, empty hyperedges and incidence weights (bfloat16 and
-    float16 as float32); not features, labels, hyperedge weights or names. Weights of 0 cannot be told
-    from absence and are refused; weights that are all 1 read back as none.
+    float16 as float32); not features, labels, hyperedge weights or names. Weights of 0 are
+    refused, because a sparse matrix does not store them; weights that are all 1 read back as none.
+
+    >>> to_scipy(Hypergraph.from_edges([[0, 1], [1, 2]])).toarray().tolist()
+    [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
     """
     from scipy.sparse import csr_array
 
@@ -32,7 +35,7 @@ def to_scipy(h: Hypergraph, *, signed: bool = False) -> csr_array:
     if weight.dtype in (torch.bfloat16, torch.float16):
         weight = weight.float()
     if bool((weight == 0).any()):
-        raise ValueError("incidence_weight has zeros, which a sparse matrix cannot tell from no incidence")
+        raise ValueError("incidence_weight has zeros, which a sparse matrix does not store")
     if signed:
         weight = weight * _signs(h, weight)
     node, edge = h.index.cpu().numpy()

@@ -24,6 +24,9 @@ def to_hypernetx(h: Hypergraph) -> Any:
     no isolated nodes and no empty hyperedges; they are carried in its property tables, where
     `from_hypernetx` finds them. Dtypes are kept in the attribute ``ehnn`` of the object itself, which
     HyperNetX's own operations drop. Names must be str or int and distinct; a batch is refused.
+
+    >>> to_hypernetx(Hypergraph.from_edges([[0, 1], [1, 2]])).shape
+    (3, 2)
     """
     hnx, pd = require("hypernetx"), require("pandas")
     h = single(h, "to_hypernetx", carries=("roles",))
@@ -63,6 +66,10 @@ def from_hypernetx(hypergraph: Any, *, x: Key = None, edge_x: Key = None, y: Key
     Args:
         x, edge_x, y: property or properties to use as node features, hyperedge features, node labels
             (text becomes class numbers, sorted). None: what `to_hypernetx` wrote, if it did.
+
+    >>> import hypernetx
+    >>> from_hypernetx(hypernetx.Hypergraph({"chess": ["Ann", "Ben"]})).node_names
+    ('Ann', 'Ben')
     """
     hnx = require("hypernetx")
     if not isinstance(hypergraph, hnx.Hypergraph):

@@ -25,6 +25,9 @@ def to_networkx(h: Hypergraph) -> Any:
     and labels are attributes ``x`` and ``y``, hyperedge and incidence weights are ``weight``, and
     ``graph["ehnn"]`` keeps dtypes, so everything is carried but a batch, which is refused.
     Names must be distinct.
+
+    >>> to_networkx(Hypergraph.from_edges([[0, 1]])).number_of_edges()
+    2
     """
     nx = require("networkx")
     h = single(h, "to_networkx")
@@ -59,7 +62,7 @@ def from_networkx(
     """A hypergraph from a bipartite NetworkX graph.
 
     Graph nodes with ``bipartite=0`` (or those in ``nodes``, if given) are nodes and the others are
-    hyperedges, in the order of the graph; their keys become names unless they are mere numbers.
+    hyperedges, in the order of the graph; their keys become names unless they are the numbers 0 … n−1.
     ``weight`` of hyperedges and incidences is read. Directions, parallel edges and other attributes
     are not kept.
 
@@ -67,8 +70,8 @@ def from_networkx(
         x, edge_x, y: attribute or attributes to use as node features, hyperedge features, node labels
             (text becomes class numbers, sorted). None: what `to_networkx` wrote, if it did.
 
-    >>> import networkx  # doctest: +SKIP
-    >>> from_networkx(networkx.davis_southern_women_graph())  # doctest: +SKIP
+    >>> import networkx
+    >>> from_networkx(networkx.davis_southern_women_graph())
     Hypergraph(18 nodes, 14 hyperedges, 89 incidences, orders 3 to 14)
     """
     nx = require("networkx")

@@ -31,6 +31,9 @@ def to_xgi(h: Hypergraph) -> Any:
     ``weight``; each hyperedge has its incidence weights, if any, as a dictionary by node under
     ``incidence_weight``. Dtypes are kept in the network attribute ``ehnn``, so everything is carried but a
     batch and ``incidence_x``, which are refused. Names must be distinct.
+
+    >>> to_xgi(Hypergraph.from_edges([[0, 1], [1, 2]])).num_edges
+    2
     """
     xgi = require("xgi")
     h = single(h, "to_xgi", carries=("direction",))
@@ -70,11 +73,15 @@ def from_xgi(hypergraph: Any, *, x: Key = None, edge_x: Key = None, y: Key = Non
     """A hypergraph from an ``xgi.Hypergraph`` (or an ``xgi.SimplicialComplex``: its simplices).
 
     An ``xgi.DiHypergraph`` has roles: 0 in the tail, 1 in the head, 2 in both. Identifiers become names
-    unless they are mere numbers 0 … n−1; ``weight`` of hyperedges is read. Other attributes are not kept.
+    unless they are the numbers 0 … n−1; ``weight`` of hyperedges is read. Other attributes are not kept.
 
     Args:
         x, edge_x, y: attribute or attributes to use as node features, hyperedge features, node labels
             (text becomes class numbers, sorted). None: what `to_xgi` wrote, if it did.
+
+    >>> import xgi
+    >>> from_xgi(xgi.Hypergraph([["Ann", "Ben"]])).node_names
+    ('Ann', 'Ben')
     """
     xgi = require("xgi")
     directed = isinstance(hypergraph, xgi.DiHypergraph)

@@ -36,6 +36,10 @@ class Dropout(nn.Module):
     Attributes:
         rows: the number in the whole of each row of ``x``, and how many rows the whole has; None if ``x``
             is the whole.
+
+    >>> layer = Dropout(0.5)
+    >>> bool((layer(torch.ones(1000)) == 0).any()), bool((layer.eval()(torch.ones(1000)) == 0).any())
+    (True, False)
     """
 
     seed: Tensor

@@ -53,7 +53,7 @@ class Layer(nn.Module):
             )
         if not self.takes_roles and overlap.num_roles != (1, 1):
             raise ValueError(
-                f"{type(self).__name__} does not take roles; h.replace(roles=None) tells it to ignore them"
+                f"{type(self).__name__} does not take roles; use h.replace(roles=None) to ignore them"
             )
         if not isinstance(x, Tensor):
             raise ValueError(f"x must be a tensor, got {type(x).__name__}")

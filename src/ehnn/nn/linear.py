@@ -21,7 +21,7 @@ from .weights import HyperWeights, LookupWeights
 
 WEIGHTS = ("lookup", "hypernetwork")
 _CHUNK = 2**23
-"""Entries of weight matrices that are alive at once (32 MiB in float32)."""
+"""Entries of weight matrices in memory at a time (32 MiB in float32)."""
 
 
 class EHNNLinear(Layer):
@@ -120,18 +120,18 @@ class EHNNLinear(Layer):
         return y + self._global(x, overlap) if self.global_interaction else y
 
     def _local(self, x: Tensor, overlap: Overlap) -> Tensor:
-        triplets = overlap.weight_groups
+        fine = overlap.weight_groups  # groups refined by source order, sorted by (k, l, 𝓘)
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
-        groups = reduce(x, triplets.local)
-        spans, roles = self._spans(triplets.values.shape[0]), overlap.num_roles
+        groups = reduce(x, fine.local)
+        spans, roles = self._spans(fine.values.shape[0]), overlap.num_roles
         if len(spans) == 1:  # without the Python integers, for which a compiled layer would be made again
-            return segment_sum(self._multiply(roles, groups, triplets.values, triplets.ptr), triplets.gather)
+            return segment_sum(self._multiply(roles, groups, fine.values, fine.ptr), fine.gather)
         out = []
         for a, b in spans:
-            rows = groups[triplets.ends[a] : triplets.ends[b]]
-            part = (rows, triplets.values[a:b], triplets.ptr[a : b + 1] - triplets.ptr[a])
+            rows = groups[fine.ends[a] : fine.ends[b]]
+            part = (rows, fine.values[a:b], fine.ptr[a : b + 1] - fine.ptr[a])
             out.append(_recomputed(partial(self._multiply, roles), True, *part))
-        return segment_sum(torch.cat(out), triplets.gather)
+        return segment_sum(torch.cat(out), fine.gather)
 
     def _multiply(self, roles: tuple[int, int], x: Tensor, triplets: Tensor, ptr: Tensor) -> Tensor:
         return grouped_matmul(x, self.weights(triplets, roles).to(x.dtype), ptr)

@@ -19,7 +19,7 @@ from .transformer import EHNNTransformer
 
 @dataclass(frozen=True)
 class Named:
-    """What a name stands for.
+    """What a name means.
 
     Attributes:
         kind: a layer for `Stack`, or a whole network from nodes to nodes.
@@ -28,6 +28,9 @@ class Named:
         self_loops: the hypergraph gets a hyperedge {v} for every node v that has none.
         options: arguments of ``kind`` that belong to the name.
         block: arguments of `Block` that belong to the name, for a layer.
+
+    >>> NAMED["ehnn-mlp"].stacked, NAMED["hgnn"].self_loops
+    (True, True)
     """
 
     kind: Callable[..., nn.Module]

@@ -55,6 +55,13 @@ class Phi(Network, known=True):
         encoding: what φ sees of the order.
         dropout: between the layers of the MLP.
         norm: LayerNorm before the MLP; without it counts in x reach the MLP undistorted.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1], [1, 2, 3]])
+    >>> phi = Phi(4, 8, OrderEncoding("sinusoidal", 16))
+    >>> phi(torch.ones(2, 4), h.overlap("edges", "nodes").source_orders).shape
+    torch.Size([2, 8])
     """
 
     w1: Tensor
@@ -100,6 +107,13 @@ class OrderBias(Network, known=True):
     r"""𝓑(l): a bias of ``d_out`` channels for any order, an MLP on its encoding (Eq. 6).
 
     .. math:: \mathcal B(l) = W_2\, \mathrm{relu}(W_1\, \mathrm{enc}(l) + b_1) + b_2
+
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1], [1, 2, 3], [4, 5]])
+    >>> bias = OrderBias(8, OrderEncoding("sinusoidal", 16))
+    >>> table, rows = bias(h.overlap("nodes", "edges").target_orders)
+    >>> table.shape, rows.index.tolist()  # orders 2 and 3
+    (torch.Size([2, 8]), [0, 1, 0])
     """
 
     w1: Tensor

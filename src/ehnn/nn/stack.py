@@ -21,7 +21,7 @@ from .products import Linear, check_dtype
 
 @dataclass(frozen=True)
 class Block:
-    r"""One layer of a `Stack` and what stands around it; every step of the stack is made by it.
+    r"""One layer of a `Stack` with its norm, activation, dropout and residual.
 
     .. math:: x' = \mathrm{dropout}(\sigma(\mathrm{layer}(x))), \qquad\text{or, residual,}\qquad
         x' = x + \mathrm{dropout}(\sigma(\mathrm{layer}(\mathrm{LayerNorm}(x))))
@@ -124,7 +124,7 @@ class Stack(nn.Module):
         return told + (f", activations={self.activations}" if any(self.activations) else "")
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """Logits; ``x`` stands in for the features of the first family of the path."""
+        """Logits; ``x`` replaces the features of the first family of the path."""
         x = h.features(self.path[0]) if x is None else x
         self._check(x)
         x = self.embed(self.input_dropout(x))
@@ -192,7 +192,11 @@ def _with_shared_rows(y: Tensor, x: Tensor, source: str, target: str) -> Tensor:
 
 
 def pairs_path(pairs: int, middle: str = "all") -> tuple[str, ...]:
-    """The path of ``pairs`` V → middle → V pairs."""
+    """The path of ``pairs`` V → middle → V pairs.
+
+    >>> pairs_path(2)
+    ('nodes', 'all', 'nodes', 'all', 'nodes')
+    """
     return ("nodes", *(middle, "nodes") * pairs)
 
 

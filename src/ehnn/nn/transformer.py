@@ -84,12 +84,12 @@ class EHNNTransformer(Layer):
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
-        pooled, slots = self.global_interaction, overlap.source_sizes
+        pooled, sources = self.global_interaction, overlap.source_sizes
         x = self.phi1(x, overlap.source_orders)
         query, value = self.query(overlap.sizes), self._heads(self.value(x))
-        everywhere, local = attention_logits(x, query, self.key, slots, self.heads, pooled)
-        own = value if slots.source is None else segment_sum(value, slots.source)
-        y, sizes = self._attend(own, local, slots.local), overlap.sizes  # 𝓘 ≥ 1
+        everywhere, local = attention_logits(x, query, self.key, sources, self.heads, pooled)
+        own = value if sources.source is None else segment_sum(value, sources.source)
+        y, sizes = self._attend(own, local, sources.local), overlap.sizes  # 𝓘 ≥ 1
         if pooled:  # 𝓘 = 0
             y = torch.cat([y, self._attend(value, everywhere, overlap.everything)])
             sizes = overlap.sizes_and_pool

@@ -56,6 +56,16 @@ def differentiable(
         jvp: ``(static, tensors, tangents, depth) -> tangents``, for forward mode.
 
     ``depth`` counts the dimensions for runs before the others.
+
+    >>> cube = differentiable(
+    ...     "cube",
+    ...     lambda scale, x: (scale * x**3,),
+    ...     lambda scale, kept, grads: (3 * scale * kept[0] ** 2 * grads[0],),
+    ...     keep=lambda scale, tensors, outputs: tensors,
+    ... )
+    >>> x = torch.tensor([2.0], requires_grad=True)
+    >>> torch.autograd.grad(cube(5.0, x)[0].sum(), x)
+    (tensor([60.]),)
     """
 
     def run(kernel: Kernel, static: Any, depth: int, tensors: Tensors) -> tuple[Tensor, ...]:

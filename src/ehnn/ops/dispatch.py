@@ -1,7 +1,7 @@
 """Which implementation of an operation runs: an ordered table for each, and one place that decides.
 
-An implementation says for given arguments why it does not take them, or nothing. The first that says nothing
-runs; the last, ``naive``, is the definition and takes everything.
+An implementation returns the reason why it does not take given arguments, or None. The first that returns
+None runs; the last, ``naive``, is the definition and takes everything.
 """
 
 from __future__ import annotations
@@ -28,6 +28,11 @@ def use_backend(name: str) -> Iterator[None]:
 
     The environment variable ``EHNN_BACKEND`` sets the default. The choice holds for the process, not for a
     thread: PyTorch computes gradients in threads of its own.
+
+    >>> import ehnn
+    >>> x, pairs = torch.ones(3, 2), ehnn.Hypergraph.from_edges([[0, 1], [1, 2]]).incidence
+    >>> with use_backend("reference"):
+    ...     y = ehnn.ops.segment_sum(x, pairs)
     """
     global _current
     previous, _current = _current, _checked(name)
@@ -58,6 +63,10 @@ class Implementation(NamedTuple):
         supports: the arguments of the operation → None, or why this implementation does not take them; an
             empty reason is not worth mentioning.
         run: the arguments of the operation → its value.
+
+    >>> shift = Implementation("shift", lambda n: "n is odd" if n % 2 else None, lambda n: n >> 1)
+    >>> shift.supports(3), shift.supports(4), shift.run(4)
+    ('n is odd', None, 2)
     """
 
     name: str
@@ -98,7 +107,12 @@ class Operation:
 
 
 def definition(run: Callable[..., Any]) -> Implementation:
-    """The definition of an operation: the function ``run``, which takes everything."""
+    """The definition of an operation: the function ``run``, which takes everything.
+
+    >>> halve = Operation("halve", definition(lambda n: n / 2))
+    >>> halve(3)
+    1.5
+    """
     return Implementation("naive", lambda *_: None, run)
 
 

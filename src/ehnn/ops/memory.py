@@ -24,7 +24,10 @@ def bounded_memory(rows: int = 2**20) -> Iterator[None]:
     when gradients need them: a third more arithmetic for a fraction of the memory, and the same numbers.
     For hypergraphs whose activations do not fit.
 
-    >>> with bounded_memory(rows=100_000):  # doctest: +SKIP
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]], x=torch.ones(3, 4))
+    >>> model = ehnn.nn.Stack(4, 2, ehnn.nn.EHNNMLP)
+    >>> with bounded_memory(rows=2):
     ...     loss = model(h).square().mean()
     """
     global _rows

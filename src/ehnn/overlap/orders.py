@@ -25,6 +25,11 @@ class Orders:
         values: ``[distinct]`` int64, ascending; with roles ``[distinct, R]`` or ``[distinct, R, S]``.
         pairs: ``SparsePattern`` of rows × distinct values, one for each row.
         codes: what layers have computed from the values, by what it is.
+
+    >>> from ehnn import Hypergraph
+    >>> orders = Hypergraph.from_edges([[0, 1], [1, 2, 3], [4, 5]]).overlap("edges", "nodes").source_orders
+    >>> orders.values.tolist(), orders.index.tolist()
+    ([2, 3], [0, 1, 0])
     """
 
     values: Tensor

@@ -39,9 +39,9 @@ class Overlap:
 
     A *group* is a target and a size 𝓘 that occurs for it: its sources are {i : |i ∩ j| = 𝓘}. Everything
     that Eq. 5 of the paper sums over is here; 𝓘 = 0 is the pool over all sources of a batch member.
-    Memory is linear in sources + targets + pairs. Between hyperedges with roles, what is said of 𝓘 here holds
-    for the matrix M[r, s] = |i_r ∩ j_s|, nodes that have role r in the source and s in the target: ``sizes``
-    has matrices, and the orders are vectors of role counts. Weights of hyperedges and incidences are in the
+    Memory is linear in sources + targets + pairs. Between hyperedges with roles, 𝓘 is the
+    matrix M[r, s] = |i_r ∩ j_s| of nodes that have role r in the source and s in the target: ``sizes`` has
+    matrices, and the orders are vectors of role counts. Weights of hyperedges and incidences are in the
     patterns: those with weights are `WeightedPattern`, whose sums multiply each term by its weight.
 
     Attributes:
@@ -54,6 +54,13 @@ class Overlap:
         source_orders, target_orders: the orders k and l.
         source_batch, target_batch: ``[num_sources]``, ``[num_targets]`` batch member of each.
         num_members: number of hypergraphs in the batch.
+
+    >>> from ehnn import Hypergraph
+    >>> o = Hypergraph.from_edges([[0, 1, 2], [1, 2, 3], [4, 5]]).overlap("edges", "edges")
+    >>> o.num_sources, o.num_targets, o.num_pairs
+    (3, 3, 5)
+    >>> o.sizes.values.tolist(), o.sizes.index.tolist()  # 𝓘 of each group (target, 𝓘)
+    ([2, 3], [0, 1, 0, 1, 0])
     """
 
     source_to_group: SparsePattern

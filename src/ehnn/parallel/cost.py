@@ -14,7 +14,11 @@ _LSE = 8
 @dataclass(frozen=True)
 class LayerTraffic:
     """Bytes of one rank in one ``forward`` or ``backward`` pass: (sent by all-to-all, given to
-    all-reduce)."""
+    all-reduce).
+
+    >>> LayerTraffic((256, 64), (512, 64)).forward
+    (256, 64)
+    """
 
     forward: tuple[int, int]
     backward: tuple[int, int]
@@ -26,6 +30,12 @@ def layer_traffic(overlap: ShardedOverlap, width: int, heads: int = 0, itemsize:
     ``overlap`` is that of a shard, ``itemsize`` the bytes of a number.
     All-to-all: ghost rows × width. All-reduce: members × width. Attention adds logits or a log-sum-exp per
     head. Nothing grows with nodes, hyperedges or incidences.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
+    >>> part = ehnn.parallel.shard(h, ehnn.parallel.partition(h, 1, "contiguous"), ehnn.parallel.Ranks())
+    >>> layer_traffic(part.overlap("nodes", "edges"), width=64).forward  # one rank sends nothing to others
+    (0, 256)
     """
     local = overlap.source_to_group
     sent = len(local.plan.sends) if isinstance(local, (PushPairs, PullPairs)) else 0

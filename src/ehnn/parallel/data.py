@@ -41,6 +41,10 @@ class BalancedBatches:
         batch_size: items in a batch, over all ranks.
         rank, ranks: which part.
         seed: of the shuffles.
+
+    >>> batches = [BalancedBatches([9, 1, 5, 5], batch_size=4, rank=rank, ranks=2) for rank in (0, 1)]
+    >>> [len(found) for found in batches]
+    [1, 1]
     """
 
     def __init__(self, costs: Sequence[int], batch_size: int, rank: int, ranks: int, seed: int = 0) -> None:

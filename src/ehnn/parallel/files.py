@@ -32,6 +32,12 @@ def save_shards(
     The manifest holds the identity of the partition, the size and SHA-256 of every file, the report of
     balance and cut, and ``source``, whatever tells what the hypergraph was made from. It is written last: a
     directory without it is unfinished.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
+    >>> manifest = save_shards(h, ehnn.parallel.partition(h, 2, "contiguous"), "shards")
+    >>> manifest["ranks"]
+    2
     """
     from safetensors.torch import save
 
@@ -62,6 +68,12 @@ def load_shard(directory: str | Path, ranks: Ranks) -> Shard:
 
     A file that is missing, truncated, changed or from another partition is a ValueError that names it, on
     every rank: nobody waits for a rank that could not start.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
+    >>> _ = save_shards(h, ehnn.parallel.partition(h, 1, "contiguous"), "shards")
+    >>> load_shard("shards", ehnn.parallel.Ranks()).num_nodes
+    6
     """
     tensors, problem = None, None
     try:

@@ -17,6 +17,9 @@ def mean_over_ranks(values: Tensor, ranks: Ranks) -> Tensor:
     ranks, a scalar.
 
     The shares add up to the mean over all ranks, so `backward` on them gives its gradient.
+
+    >>> mean_over_ranks(torch.tensor([1.0, 3.0]), Ranks())  # one rank alone
+    tensor(2.)
     """
     count = ranks.sum(torch.tensor(values.numel(), device=values.device))
     return values.sum() / count.clamp(min=1)
@@ -29,6 +32,11 @@ def backward(loss: Tensor, model: nn.Module, ranks: Ranks) -> Tensor:
     none; it must still depend on the model's output). What every rank has, such as the rows of a
     readout, must be divided by ``ranks.size`` first. As with ``loss.backward()``, gradients that are there
     already are added to.
+
+    >>> model = nn.Linear(2, 1)
+    >>> total = backward(model(torch.ones(3, 2)).sum(), model, Ranks())  # one rank alone
+    >>> model.bias.grad
+    tensor([3.])
     """
     before = [(p, p.grad) for p in model.parameters() if p.requires_grad]
     for p, _ in before:
@@ -46,6 +54,12 @@ def sum_gradients(parameters: Iterable[Tensor], ranks: Ranks) -> None:
     collective.
 
     A parameter that no rank used keeps None as its gradient.
+
+    >>> weight = torch.ones(2, requires_grad=True)
+    >>> weight.sum().backward()
+    >>> sum_gradients([weight], Ranks())  # one rank alone
+    >>> weight.grad
+    tensor([1., 1.])
     """
     wanted = [p for p in parameters if p.requires_grad]
     for p, grad in zip(wanted, _summed([p.grad for p in wanted], wanted, ranks), strict=True):

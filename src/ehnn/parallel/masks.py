@@ -38,6 +38,10 @@ def number_rows(model: nn.Module) -> Numbering:
     several sizes: on any number of ranks). Inside a `Layer` the rows are those that ``layer.rows_seen()``
     says, or its targets; outside, the targets of the layer before, and before the first the family that the
     model's ``path`` begins with (nodes, if it has none). On a plain Hypergraph the model is as it was.
+
+    >>> import ehnn
+    >>> model = ehnn.nn.Stack(4, 2, ehnn.nn.EHNNMLP, dropout=0.1)
+    >>> handle = number_rows(model)
     """
     layers = {name: m for name, m in model.named_modules() if isinstance(m, Layer)}
     every = {name: m for name, m in model.named_modules() if isinstance(m, Dropout) and m.p > 0}

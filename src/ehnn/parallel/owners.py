@@ -25,6 +25,9 @@ class Partition:
         edges: ``[num_edges]`` rank of each hyperedge.
         ranks: number of ranks, some of which may own nothing.
         method: how it was made.
+
+    >>> Partition(torch.tensor([0, 0, 1]), torch.tensor([0, 1]), 2, "mine").ranks
+    2
     """
 
     nodes: Tensor
@@ -46,6 +49,11 @@ class CutReport:
         ghosts: Σ over hyperedges of the ranks that hold nodes of it but do not own it. Each costs one row
             per layer and direction: with owners among the touched ranks it is the (λ − 1) connectivity.
         incidences_cut: share of incidences whose node and hyperedge have different owners.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
+    >>> cut_report(h, partition(h, 2, "contiguous")).imbalance
+    1.0
     """
 
     ranks: int
@@ -80,6 +88,11 @@ def partition(
     moving nodes to where their hyperedges are. ``"mtkahypar"`` uses Mt-KaHyPar. ``"contiguous"`` only cuts
     the numbering into pieces. ``"auto"`` takes Mt-KaHyPar where it is installed. A hyperedge goes to the rank
     with most of its nodes.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
+    >>> partition(h, 2, "contiguous").nodes.tolist()
+    [0, 0, 0, 1, 1, 1]
     """
     ranks = as_count(ranks, "ranks", 1)
     if method not in METHODS:
@@ -99,7 +112,13 @@ def partition(
 
 def given_partition(h: Hypergraph, nodes: Any, ranks: int, edges: Any = None) -> Partition:
     """A partition over ``ranks``: owners ``nodes [num_nodes]`` and, if not to be chosen, ``edges
-    [num_edges]``."""
+    [num_edges]``.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
+    >>> given_partition(h, [0, 0, 0, 1, 1, 1], ranks=2).edges.tolist()
+    [0, 0, 1]
+    """
     nodes = _owners(nodes, "nodes", h.num_nodes, ranks)
     if edges is None:
         return Partition(nodes, edge_owners(h, nodes, ranks), ranks)
@@ -128,7 +147,13 @@ def edge_owners(h: Hypergraph, nodes: Tensor, ranks: int) -> Tensor:
 
 
 def cut_report(h: Hypergraph, partition: Partition) -> CutReport:
-    """Balance and cut of a partition of ``h``."""
+    """Balance and cut of a partition of ``h``.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
+    >>> cut_report(h, given_partition(h, [0, 0, 0, 1, 1, 1], ranks=2)).cut_edges
+    1
+    """
     ranks, edge = partition.ranks, h.incidence.rows
     node_rank, edge_rank = partition.nodes[h.incidence.index], partition.edges[edge]
     away = node_rank != edge_rank

@@ -49,6 +49,12 @@ def prepare_shards(
 
 
 def with_parts(h: Hypergraph, seed: int) -> Hypergraph:
-    """``h`` with ``y [num_nodes, 3]``: labels in the column of a node's part, drawn by ``seed``."""
+    """``h`` with ``y [num_nodes, 3]``: labels in the column of a node's part, drawn by ``seed``.
+
+    >>> import ehnn, torch
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2, 3]], x=torch.eye(4), y=torch.tensor([0, 1, 0, 1]))
+    >>> with_parts(h, seed=0).y.shape
+    torch.Size([4, 3])
+    """
     task = NodeClassification(h, [seed])
     return h.replace(y=torch.cat([task.train, task.valid, task.test]).T.contiguous())

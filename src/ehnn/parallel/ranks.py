@@ -27,6 +27,9 @@ class Traffic:
     Attributes:
         exchanged: rows sent to *other* ranks by all-to-all.
         reduced: tensors that were all-reduced (each counted once, whatever the algorithm sends).
+
+    >>> Traffic()
+    Traffic(exchanged=0, reduced=0)
     """
 
     exchanged: int = 0
@@ -136,7 +139,11 @@ class LostRankError(RuntimeError):
 
 @contextmanager
 def losing_ranks(ranks: Ranks) -> Iterator[None]:
-    """Errors of the connections to other ranks become a `LostRankError` that says so in a line."""
+    """Errors of the connections to other ranks become a `LostRankError` that says so in a line.
+
+    >>> with losing_ranks(Ranks()):
+    ...     total = 1 + 1  # collectives go here
+    """
     try:
         yield
     except RuntimeError as error:
@@ -156,6 +163,9 @@ def start(timeout_s: float | None = None, backend: str | None = None) -> Ranks:
     default ``$EHNN_TIMEOUT``, else 120 seconds). Where every rank has a GPU of its own, tensors on GPUs go
     through NCCL and the others through gloo; otherwise all go through gloo. ``backend`` overrides this
     choice.
+
+    >>> start()  # without torchrun
+    Ranks(rank 0 of 1)
     """
     if "RANK" not in os.environ:
         return Ranks()
@@ -190,6 +200,10 @@ def _attempt() -> str:
 
 
 def stop() -> None:
-    """Leave the process group, if there is one."""
+    """Leave the process group, if there is one.
+
+    >>> ranks = start()
+    >>> stop()
+    """
     if dist.is_available() and dist.is_initialized():
         dist.destroy_process_group()

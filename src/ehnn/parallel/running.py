@@ -36,6 +36,12 @@ class RunningPools(nn.Module):
         decay: weight of the past, in [0, 1).
 
     Shapes: those of ``model``.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3]], x=torch.ones(4, 3))
+    >>> model = RunningPools(ehnn.nn.Stack(3, 2, ehnn.nn.EHNNMLP, width=8), decay=0.9)
+    >>> model(h).shape  # a whole hypergraph: exact
+    torch.Size([4, 2])
     """
 
     def __init__(self, model: nn.Module, decay: float = 0.9) -> None:

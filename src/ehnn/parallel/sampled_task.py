@@ -30,6 +30,13 @@ class SampledNodes(NodeClassification):
         sample_seed: of batches and draws.
         evaluate_by: seeds at a time in validation and test, with all their neighbours but the running
             estimate of the global terms; None evaluates the whole hypergraph at once, exactly.
+
+    >>> import ehnn
+    >>> y = torch.tensor([0, 1] * 8)
+    >>> h = ehnn.Hypergraph.from_edges([range(0, 16, 2), range(1, 16, 2)], x=torch.eye(16), y=y)
+    >>> task = SampledNodes(h, batch_size=4, fan_out=((2, 3),))
+    >>> [batch.num_seeds for batch in task.batches(epoch=0)]
+    [4, 4]
     """
 
     batch_size: int = 1024

@@ -99,6 +99,12 @@ def sample(
 
     Layers that ask for overlaps (EHNN, AllSet) sum so; a model that reads ``incidence`` itself (HGNN and the
     like) sees the drawn incidences as they are.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
+    >>> drawn = sample(h, [0, 5], fan_out=[(2, 2)])
+    >>> drawn.num_seeds, drawn.node_ids[:2].tolist()
+    (2, [0, 5])
     """
     if h.num_members != 1:
         raise ValueError(f"sampling takes one hypergraph, got a batch of {h.num_members}")

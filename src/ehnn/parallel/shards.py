@@ -49,6 +49,12 @@ class Shard(Hypergraph):
         touched_orders: true orders of the own hyperedges and then of the ghosts.
         distinct_orders: the orders that occur on any rank.
         node_counts, edge_counts: nodes and hyperedges of every rank.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
+    >>> part = shard(h, ehnn.parallel.partition(h, 1, "contiguous"), Ranks())  # one rank alone
+    >>> part.node_ids.tolist(), part.node_counts
+    ([0, 1, 2, 3, 4, 5], [6])
     """
 
     incidence: PushPairs
@@ -183,6 +189,12 @@ def shard(h: Hypergraph, partition: Partition, ranks: Ranks) -> Shard:
     `start`.
 
     For large ones see `load_shard`.
+
+    >>> import ehnn
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
+    >>> part = shard(h, ehnn.parallel.partition(h, 1, "contiguous"), Ranks())  # one rank alone
+    >>> part.num_nodes, part.num_edges
+    (6, 3)
     """
     if partition.ranks != ranks.size:
         raise ValueError(f"the partition is for {partition.ranks} ranks, but {ranks.size} are running")

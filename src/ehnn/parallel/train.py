@@ -26,6 +26,14 @@ class ShardNodes:
     Args:
         h: a shard whose ``y [num_nodes, 3]`` has the label of each node in the column of its part (training,
             validation, test) and −1 in the others.
+
+    >>> import ehnn, torch
+    >>> from ehnn.parallel import Ranks, partition, shard, with_parts
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2, 3]], x=torch.eye(4), y=torch.tensor([0, 1, 0, 1]))
+    >>> h = with_parts(h, seed=0)
+    >>> task = ShardNodes(shard(h, partition(h, 1, "contiguous"), Ranks()))  # one rank alone
+    >>> len(list(task.batches(0)))
+    1
     """
 
     h: Shard
@@ -97,6 +105,15 @@ def fit_shard(
     so rank 0 alone writes: a bar, ``metrics.jsonl`` and a checkpoint that is complete by itself. Every rank
     reads that checkpoint when it starts (so ``directory`` must be one that all hosts see), on any number of
     ranks and whatever number wrote it; `fit` can go on from it too.
+
+    >>> import ehnn, torch
+    >>> from ehnn.parallel import Ranks, partition, shard, with_parts
+    >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2, 3]], x=torch.eye(4), y=torch.tensor([0, 1, 0, 1]))
+    >>> h = with_parts(h, seed=0)
+    >>> task = ShardNodes(shard(h, partition(h, 1, "contiguous"), Ranks()))  # one rank alone
+    >>> make = lambda: ehnn.nn.Stack(4, 2, ehnn.nn.EHNNMLP)
+    >>> len(fit_shard(make, task, 0, TrainConfig(epochs=2), quiet=True).history)
+    2
     """
     trainer = _RankTrainer(make, task, seed, config or TrainConfig(), directory)
     return trainer.run(label, quiet or task.h.ranks.rank > 0)

@@ -79,6 +79,12 @@ def attention_by_order(model: Any, h: Hypergraph) -> dict[str, Any]:
         `LayerAttention`. Empty where the model has no such layer. A share is Σ_i α_ij over the sources i
         of one order (Eq. 11), averaged over heads and over the targets that have more than one source;
         sigmoid weights are divided by their sum first.
+
+    >>> import ehnn
+    >>> h = Hypergraph.from_edges([[0, 1], [0, 1, 2]], x=torch.ones(3, 2))
+    >>> model = Stack(2, 4, ehnn.nn.EHNNTransformer, path=("nodes", "edges"))
+    >>> [layer["name"] for layer in attention_by_order(model, h)["layers"]]
+    ['layer 1, nodes → edges']
     """
     net: nn.Module = getattr(model, "model_", model)
     names = _names(net)

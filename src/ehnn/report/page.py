@@ -32,7 +32,10 @@ def write_report(
         paths: folders of runs: from ``ehnn train``, `ehnn.training.fit` or an estimator's ``save``.
         out: the page.
 
-    >>> write_report(["run"], "page.html")  # doctest: +SKIP
+    >>> from ehnn.report import write_run
+    >>> _ = write_run("run", model="mine", history=[{"epoch": 1, "loss": 0.7}])
+    >>> write_report(["run"], "page.html").name
+    'page.html'
     """
     target = Path(out)
     _check_free(target)
@@ -53,7 +56,11 @@ def _check_free(target: Path) -> None:
 
 
 def render(runs: Sequence[Run]) -> str:
-    """The page about some runs, as text."""
+    """The page about some runs, as text.
+
+    >>> render([Run("mine", model="ehnn-mlp")])[:15]
+    '<!doctype html>'
+    """
     several = len(runs) > 1
     parts = [_section("compare", "Comparison", comparison(runs))] if several else []
     parts += [_run(run, place, several) for place, run in enumerate(runs)]
@@ -117,7 +124,7 @@ def _run(run: Run, place: int, several: bool) -> Markup:
     return tag(
         "article", heading, sections.notes(run), sections.tiles(run), menu,
         *(_section(key, title, figures) for key, title, figures in there),
-        None if there else tag("p", "This run says nothing yet."),
+        None if there else tag("p", "This run has no results yet."),
         id=f"run-{place}", class_=f"run s{place % SERIES}", data_run=place if several else None,
     )  # fmt: skip
 

@@ -74,6 +74,9 @@ def score_record(
         labels: names of the classes.
         h: where the rows are the nodes of a hypergraph, for ``per_order``.
         among: ``[rows]``, the rows that count; None: all that have a label.
+
+    >>> score_record([0, 0, 1], [0, 1, 1], ["edible", "poisonous"])["per_class"]
+    {'edible': [1, 2], 'poisonous': [1, 1]}
     """
     true, predicted = np.asarray(true, dtype=np.int64), np.asarray(predicted, dtype=np.int64)
     if true.ndim != 1 or true.shape != predicted.shape:
@@ -110,6 +113,9 @@ def hypergraph_record(h: Hypergraph, labels: Any = None, predicted: Any = None) 
 
     Args:
         labels, predicted: a label per node (None: unknown), or None.
+
+    >>> hypergraph_record(Hypergraph.from_edges([[0, 1], [1, 2]]), labels=["a", "b", None])
+    {'nodes': 3, 'edges': [[0, 1], [1, 2]], 'labels': ['a', 'b', None]}
     """
     if not drawable(h):
         return None

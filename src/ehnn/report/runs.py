@@ -52,6 +52,10 @@ class Run:
         trials: settings that a search tried.
         explanations: what `ehnn explain` found about rows.
         notes: warnings and remarks.
+
+    >>> run = Run("mine", model="ehnn-mlp", seconds=12.5)
+    >>> run.history is None, run.notes
+    (True, [])
     """
 
     name: str
@@ -77,7 +81,13 @@ class Run:
 
 
 def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
-    """The runs in the folders ``paths``, each once, with names that tell them apart."""
+    """The runs in the folders ``paths``, each once, with names that tell them apart.
+
+    >>> for name in ("a", "b"):
+    ...     _ = write_run(name, model="mine")
+    >>> [run.name for run in read_runs(["a", "b"])]
+    ['a', 'b']
+    """
     folders = list(dict.fromkeys(_folder(path) for path in paths))
     if not folders:
         raise ValueError("there is no run to report: give at least one folder")
@@ -88,7 +98,12 @@ def read_runs(paths: Iterable[str | os.PathLike[str]]) -> list[Run]:
 
 
 def read_run(path: str | os.PathLike[str]) -> Run:
-    """The run in the folder ``path``; a ValueError says what a folder without one should hold."""
+    """The run in the folder ``path``; a ValueError says what a folder without one should hold.
+
+    >>> _ = write_run("folder", model="mine", seconds=12.5)
+    >>> read_run("folder").seconds
+    12.5
+    """
     folder = _folder(path)
     run = Run(folder.name)
     raw = _estimator(folder) | _checkpoint(folder, run.notes) | _record(folder)
@@ -131,7 +146,8 @@ def _names(folders: list[Path]) -> list[str]:
 def write_run(folder: str | os.PathLike[str], **given: Any) -> Path:
     """Write ``run.json`` into a folder; ``given`` are attributes of `Run`. Returns its path.
 
-    >>> write_run("folder", model="mine", history=[{"epoch": 1, "loss": 0.7}])  # doctest: +SKIP
+    >>> write_run("folder", model="mine", history=[{"epoch": 1, "loss": 0.7}]).name
+    'run.json'
 
     ``history`` is a list of rows such as an estimator's ``history_``; ``data``, ``test``, ``hypergraph`` and
     ``attention`` come from `data_record`, `score_record`, `hypergraph_record` and `attention_by_order`.

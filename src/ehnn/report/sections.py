@@ -76,7 +76,7 @@ def _training_tiles(run: Run) -> list[tuple[str, str]]:
         )
         found.insert(1, ("in epoch", where))
     if run.history.runs > 1:
-        found.append(("runs at once", short(run.history.runs)))
+        found.append(("simultaneous runs", short(run.history.runs)))
     return found
 
 

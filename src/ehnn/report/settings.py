@@ -11,7 +11,7 @@ from .matrix import scroll
 from .runs import Run
 
 LONG, MOST = 400, 20_000
-"""Letters that are shown at once, and that are kept at all."""
+"""Characters that are shown at first, and that are kept."""
 
 
 def long_text(value: object) -> object:

@@ -11,7 +11,7 @@ then all hyperedges receive the same multiset (three equal rows, from sources of
 targets of order 3) and get equal rows; the same holds on the way back (two rows each), for pools over all
 rows (equal counts in both twins), and for any function of them. By induction every layer gives the same rows
 in both twins, and so does every readout: colour refinement of the incidence graph does not separate them. An
-E → E layer sees 𝓘 = 1 and 3 in a ladder, and 1, 2 and 3 in a necklace, and separates them at once.
+E → E layer sees 𝓘 = 1 and 3 in a ladder, and 1, 2 and 3 in a necklace, and separates them.
 """
 
 from __future__ import annotations
@@ -56,11 +56,15 @@ def _dual(graph: Tensor) -> Hypergraph:
 def overlap_hypergraphs(
     count: int, seed: int = 0, sizes: Sequence[int] = SIZES
 ) -> tuple[list[Hypergraph], Tensor]:
-    """``count`` ladders and necklaces by turns, renumbered at random, and their labels (0: ladder).
+    """``count`` ladders and necklaces, alternating, renumbered at random, and their labels (0: ladder).
 
     ``seed`` makes the draws; ``sizes`` are the numbers of rungs to choose from.
 
     Hypergraphs 2i and 2i + 1 are twins: of every twin pair, a V → E → V model gets exactly one right.
+
+    >>> found, labels = overlap_hypergraphs(4)
+    >>> labels.tolist(), found[0].num_nodes == found[1].num_nodes
+    ([0, 1, 0, 1], True)
     """
     generator = torch.Generator().manual_seed(seed)
     found = []

@@ -1,4 +1,4 @@
-"""Loss and accuracy of many runs at once."""
+"""Loss and accuracy of many runs in one computation."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def assert_equivariant(
 
     Args:
         fn: the function or layer; it must be deterministic (a module with dropout: in ``eval`` mode).
-        h: the hypergraph, with whatever features ``fn`` reads; a batch is welcome.
+        h: the hypergraph, with the features that ``fn`` reads; it may be a batch.
         source: ``"nodes"``, ``"edges"``, ``"all"`` or ``"incidences"`` for a layer; None for a function of
             ``h``.
         target: the family that the rows of ``y`` belong to.

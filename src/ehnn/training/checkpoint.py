@@ -12,7 +12,7 @@ from ehnn._utils.sealed import load_tensors, save_tensors
 from ehnn._utils.untrusted import told
 
 NAME = "checkpoint.safetensors"
-ANEW = "remove it, and the same run begins anew"
+RESTART = "remove it to start the run again"
 """What to do about a damaged checkpoint."""
 
 
@@ -31,7 +31,8 @@ def load_checkpoint(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]]
         if not isinstance(state, dict):
             raise ValueError("it holds no state of a training")
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not a checkpoint of ehnn, or damaged: {told(error)}; {ANEW}") from error
+        reason = f"is not a checkpoint of ehnn, or damaged: {told(error)}"
+        raise ValueError(f"{path} {reason}; {RESTART}") from error
     return tensors, state
 
 

@@ -35,12 +35,12 @@ class TrainConfig:
         evaluate_every: epochs between evaluations (the last epoch always is).
         checkpoint_every: epochs between checkpoints.
         amp: bfloat16 autocast in the forward pass.
-        compile: run the model through ``torch.compile``, for one seed and for batches that come back as the
+        compile: run the model through ``torch.compile``, for one seed and for batches that occur again as the
             same object; the second visit waits for the compiler. On a GPU, without ``cuda_graph``.
         ema: evaluate and keep a moving average of the parameters with this decay a step (at first with
             (step + 1) / (step + 10), which is smaller); None evaluates the parameters themselves.
         cuda_graph: on a GPU, record the whole step (forward, loss, backward, clipping, optimiser) of each
-            batch that comes back and replay it; the same numbers without the launches.
+            batch that occurs again and replay it; the same numbers without the launches.
     """
 
     epochs: int = 500

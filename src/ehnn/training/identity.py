@@ -14,7 +14,7 @@ from .config import TrainConfig
 from .runs import Runs
 
 _FREE = ("checkpoint_every", "cuda_graph")
-"""What may differ when a training goes on from its checkpoint."""
+"""What may differ when a training continues from its checkpoint."""
 
 
 def identity(runs: Runs, config: TrainConfig) -> dict[str, Any]:

@@ -46,24 +46,30 @@ def fit(
     quiet: bool = False,
     seconds: float | None = None,
 ) -> Result:
-    """Train one model per seed, all at once, and select each on validation.
+    """Train one model per seed, all in one computation, and select the epoch of each on validation.
 
     ``make()`` gives a model, which is trained on ``task`` on the given ``device``. ``label`` is shown beside
     the progress, unless ``quiet``.
 
-    >>> result = fit(partial(Stack, 4, 2, EHNNMLP), task, seeds=range(5))  # doctest: +SKIP
-    >>> result.selected("validation")  # test metric of each run  # doctest: +SKIP
-    [81.2, 80.7, 82.3, 81.9, 80.1]
+    >>> from ehnn import Hypergraph
+    >>> from ehnn.nn import EHNNMLP, Stack
+    >>> from ehnn.tasks import NodeClassification
+    >>> edges, y = [range(0, 8, 2), range(1, 8, 2)], torch.tensor([0, 1] * 4)
+    >>> task = NodeClassification(Hypergraph.from_edges(edges, x=torch.eye(8), y=y), seeds=range(3))
+    >>> config = TrainConfig(epochs=5)
+    >>> result = fit(lambda: Stack(8, 2, EHNNMLP), task, range(3), config, quiet=True)
+    >>> len(result.selected("validation"))  # the test metric of each run
+    3
 
     With a ``directory`` every evaluated epoch is a line of ``metrics.jsonl`` and the state is saved every
-    ``config.checkpoint_every`` epochs; a run that was stopped at any moment goes on from there and ends
+    ``config.checkpoint_every`` epochs; a run that was stopped at any moment continues from there and ends
     with the same result (bit for bit on a CPU). Of equal validation metrics the later epoch wins. A
     checkpoint of other seeds, of another ``config`` or of a model that prints differently is refused; tasks
     are not compared. A ``directory`` to which another process is training is refused too
     (`ehnn._utils.folders.FolderInUseError`).
 
     With ``seconds`` no epoch begins that would end later than that, judged by the last one; called again, the
-    run goes on. The last entry of ``history`` says how far it came.
+    run continues. The last entry of ``history`` has the last epoch.
     """
     end = None if seconds is None else time.monotonic() + seconds
     with nullcontext() if directory is None else claimed(directory):
@@ -104,7 +110,7 @@ class _Trainer:
         self.epoch = self.last_gain = 0
         self._rng: Tensor | None = None
         self._own_random = OwnRandom(runs.seeds[0])
-        self._on_schedule: dict[str, Any] | None = None  # what a training that goes on must not see more than
+        self._on_schedule: dict[str, Any] | None = None  # without an evaluation that only a time limit caused
         self.loss: list[float] = []
         self.first_loss: list[float] | None = None
         self.step = torch.zeros((), dtype=torch.int64, device=device)

@@ -18,6 +18,10 @@ class Progress:
         total: number of epochs.
         done: epochs already done (a resumed run).
         quiet: show nothing.
+
+    >>> with Progress("training", total=2, quiet=True) as progress:
+    ...     for epoch in (1, 2):
+    ...         progress.update(epoch, loss=0.5)
     """
 
     def __init__(self, label: str, total: int, done: int = 0, quiet: bool = False) -> None:

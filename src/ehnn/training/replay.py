@@ -18,7 +18,7 @@ MOST = 256
 
 @runtime_checkable
 class Once(Protocol):
-    """A batch that may say that it never comes back: it is not recorded."""
+    """A batch that may not occur again: its step is not recorded."""
 
     @property
     def reusable(self) -> bool:
@@ -44,9 +44,9 @@ class _Recorded(NamedTuple):
 
 
 class Replayed:
-    """``fn(h) -> Tensor`` with the same result and far fewer launches for batches that come back.
+    """``fn(h) -> Tensor`` with the same result and far fewer launches for batches that occur again.
 
-    Most batches come back as the same object; a `Moving` one when there was another of its layout, over
+    Most batches occur again as the same object; a `Moving` one when there was another of its layout, over
     which it is copied. One that is not ``reusable`` is given to ``fn`` each time (others that never come
     back would be kept for nothing).
 

@@ -1,4 +1,4 @@
-"""What a checkpoint must hold for a training to go on from it."""
+"""What a checkpoint must contain for a training to continue from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from ehnn._utils.schema import check, count
 from ehnn._utils.validation import short
 
-from .checkpoint import ANEW
+from .checkpoint import RESTART
 
 _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 """What Adam keeps of a parameter: the number of its steps, and two tensors of its shape."""
@@ -60,7 +60,7 @@ def _naming(path: Path) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}; {ANEW}") from error
+        raise ValueError(f"{path} is damaged: {error}; {RESTART}") from error
 
 
 def _check_tensors(

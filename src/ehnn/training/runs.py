@@ -31,7 +31,11 @@ class Runs:
         make: builds one model; called once per run.
         seeds: one per run.
         device: where the parameters live.
-        compile: call the model through ``torch.compile``, with hypergraphs that come back; for one run.
+        compile: call the model through ``torch.compile``, with hypergraphs that occur again; for one run.
+
+    >>> runs = Runs(lambda: torch.nn.Linear(2, 3), seeds=range(4))
+    >>> runs.parameters["weight"].shape
+    torch.Size([4, 3, 2])
     """
 
     def __init__(
@@ -54,7 +58,7 @@ class Runs:
         if len(models) > 1 and drops_out:
             raise ValueError(
                 f"torch.nn.Dropout draws masks of its own and is trained one seed at a time, got {seeds}; "
-                "ehnn.nn.dropout.Dropout takes its place"
+                "use ehnn.nn.Dropout instead"
             )
         parameters, buffers = stack_module_state(models)
         differ = [k for k, v in buffers.items() if len(models) > 1 and bool((v != v[:1]).any())]
@@ -131,7 +135,7 @@ class Runs:
                 owner[name] = own
 
     def _model_for(self, h: Hypergraph) -> Callable[..., Tensor]:
-        """The compiled model, for hypergraphs that come back: the first call makes structure on its way."""
+        """The compiled model, for hypergraphs that occur again: the first call makes their structure."""
         if self._compiled is None:
             return self.model
         if h in self._met:

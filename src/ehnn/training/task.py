@@ -19,7 +19,7 @@ class Task(Protocol):
 
     A batch may be anything that the model takes in place of a Hypergraph. A task may have a method
     ``open(batch)``: what it makes of a training batch is given to the model and to ``loss``, as part of the
-    step that is recorded on a GPU (see `ehnn.training.replay` for batches that do not come back). Further
+    step that is recorded on a GPU (see `ehnn.training.replay` for batches that occur once). Further
     metrics, named with a slash such as ``"test/duck"``, are kept in the history.
 
     >>> class MeanOfNodes:  # learn to give every node 1
@@ -64,6 +64,15 @@ class Result:
             single run also the buffers of its state dict.
         best_valid: the best validation metric of each run.
         best_epoch: the epoch of each.
+
+    >>> from ehnn import Hypergraph, nn, tasks, training
+    >>> y = torch.tensor([0, 1] * 4)
+    >>> h = Hypergraph.from_edges([[0, 2], [1, 3]], num_nodes=8, x=torch.eye(8), y=y)
+    >>> model = lambda: nn.baselines.MLP(8, 2)
+    >>> config = training.TrainConfig(epochs=2)
+    >>> result = training.fit(model, tasks.NodeClassification(h), [0], config, quiet=True)
+    >>> len(result.history), len(result.selected())
+    (2, 1)
     """
 
     runs: Runs

@@ -48,7 +48,7 @@ class Request:
     @property
     def resume(self) -> str:
         kept = f"{self.runs_dir} and {self.out}"
-        return f"Run the same command to go on; what is done, if anything is, is kept in {kept}."
+        return f"Run the same command to continue; what is done, if anything is, is kept in {kept}."
 
 
 _LEGEND = "Test accuracy in %, mean ± std; epoch chosen on validation, or best on test like the paper's."

@@ -61,7 +61,7 @@ def train_nodes(
     ehnn train nodes --dataset walmart-1 --model ehnn-mlp --parallel partition --ranks 2
     """
     where = pick_device(device)
-    with readable_errors(resume="Run the same command to go on."):
+    with readable_errors(resume="Run the same command to continue."):
         from .train_nodes import train_nodes as train
 
         train(

@@ -57,7 +57,7 @@ def train_k_edge(
     recipes = EXPERIMENTS["ablation"] | EXPERIMENTS["k-edge"]
     recipe = recipes[choose("model", model, recipes)]
     where = pick_device(device)
-    with readable_errors(resume="Run the same command to go on."):
+    with readable_errors(resume="Run the same command to continue."):
         config = replace(
             recipe.config(epochs), lr=lr, schedule=schedule, patience=patience, amp=amp,
             compile=compile, cuda_graph=not compile,

@@ -46,7 +46,7 @@ def tune(
 
     choose("model", model, MODELS)
     choose("sampler", sampler, SAMPLERS)
-    with readable_errors(resume="Run the same command to go on."):
+    with readable_errors(resume="Run the same command to continue."):
         name = card(dataset).name
         path = storage or Path("runs") / "tune" / f"{name}.sqlite"
         try:

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from ehnn._utils.figures import COLOURS, new_figure, save_figure
 from ehnn_paper.experiment import Cell
+from ehnn_paper.figures import COLOURS, new_figure, save_figure
 
 _GREYS = ("#777777", "#AAAAAA")
 _MARKS = ("o", "s", "^", "D", "v", "P", "X")

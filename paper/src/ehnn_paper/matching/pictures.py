@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn._utils.figures import COLOURS, new_figure, save_figure
+from ehnn_paper.figures import COLOURS, new_figure, save_figure
 
 RIGHT, WRONG, MISSING, UNKNOWN = "#00A651", "#E02020", "#8C8C8C", "#1F77D0"
 _GAP = 12  # pixels between the two images

@@ -16,7 +16,7 @@ import torch
 
 from ehnn.datasets import card, load
 from ehnn.hypergraph import Hypergraph
-from ehnn.tasks.node_classification import NodeClassification, SampledNodeClassification
+from ehnn.tasks import NodeClassification
 from ehnn.training import TrainConfig, fit
 from ehnn.training.checkpoint import load_checkpoint
 from ehnn_paper.results import origin
@@ -24,6 +24,7 @@ from ehnn_paper.results import origin
 from .config import Settings, find_model, make_model, settings_of
 from .inputs import PreparedNodes
 from .memory import Memory, default_group
+from .sampled import SampledNodeClassification
 from .store import Store
 
 
@@ -86,8 +87,8 @@ def run(
     config = replace(settings.train_config(epochs, model), amp=amp)
     todo = [seed for seed in range(runs) if seed not in store.records]
     size = group or default_group(h, model, settings, device)
-    train = partial(
-        _train, h, dataset, model, settings, config, store if checkpoints else None, device, quiet
+    train_group = partial(
+        train, h, dataset, model, settings, config, store if checkpoints else None, device, quiet
     )
     begun = store.begun(todo) if checkpoints else []
     while todo:
@@ -95,7 +96,7 @@ def run(
         seeds = begun.pop() if begun else todo[:size]
         try:
             with _float32_products(tf32):
-                store.add(train(seeds))
+                store.add(train_group(seeds))
             todo = [seed for seed in todo if seed not in seeds]
         except torch.OutOfMemoryError:
             if len(seeds) == 1:
@@ -116,7 +117,7 @@ def digest_of(h: Hypergraph) -> str:
     return found.hexdigest()[:16]
 
 
-def _train(
+def train(
     h: Hypergraph,
     dataset: str,
     model: str,

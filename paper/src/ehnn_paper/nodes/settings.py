@@ -43,9 +43,11 @@ MODELS = {
     "han-minibatch": Model(SampledHAN, sampled=True),
     **{name: _row(name) for name in ("all-deep-sets", "all-set-transformer", "ehnn-mlp")},
     "ehnn-transformer": _row("ehnn-transformer", block={"residual": True}),
+    **{f"{name}+": _row(name) for name in ("mlp", "hgnn")},
+    "all-set-transformer+": _row("all-set-transformer", block={"activation": True, "residual": True}),
     **{name: _row(name) for name in ("ehnn-mlp+", "ehnn-transformer+")},
 }
-"""Rows of Table 2, and after them those of the recipes beyond the paper.
+"""Rows of Table 2, and after them those of the recipes beyond the paper (``+``), ours and baselines.
 
 The Transformer is residual, as in the release: ``x + Attn(LayerNorm(x))``. Two pairs of attention layers
 without it average a node's own features away: on House the loss then stays at that of a coin for 100 epochs

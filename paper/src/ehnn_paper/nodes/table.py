@@ -12,11 +12,14 @@ from ehnn_paper.results import provenance
 
 from .config import MODELS
 from .published import DATASETS, NOT_PUBLISHED, PAPER
+from .recipes import RECIPES
 from .runs import Outcome
 
 EPOCHS, RUNS = 500, 20
 """Of each run, and of them, in the paper."""
 UNAVAILABLE = "data not available here"
+NOT_RANKED = ("zoo",)
+"""Datasets that do not count in average ranks: hyperedges of Zoo are its classes."""
 
 
 def rows(outcome: Outcome, command: str) -> list[dict[str, Any]]:
@@ -60,8 +63,11 @@ def average_ranks(table: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
 
 def rank_rows(table_rows: Iterable[Mapping[str, Any]], command: str) -> list[dict[str, Any]]:
-    """Average rank of each model; beside it the paper's, over the same models and datasets."""
-    ours = accuracies(table_rows)
+    """Average rank of each model; beside it the paper's, over the same models and datasets.
+
+    Neither the datasets of `NOT_RANKED` count nor the recipes beyond the paper, which few models got.
+    """
+    ours = ranked(table_rows)
     columns = {dataset for row in ours.values() for dataset in row}
     theirs = {
         model: {d: mean for d, (mean, _) in PAPER[model].items() if d in columns}
@@ -88,13 +94,19 @@ def accuracies(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, f
     return {name: found[name] for name in order if name in found}
 
 
+def ranked(table_rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, float]]:
+    """`accuracies` of the models and datasets that count in average ranks."""
+    found = {model: row for model, row in accuracies(table_rows).items() if model not in RECIPES}
+    return {m: {d: mean for d, mean in row.items() if d not in NOT_RANKED} for m, row in found.items()}
+
+
 def markdown(table_rows: Sequence[Mapping[str, Any]]) -> str:
     """Ours ± standard deviation over runs, the paper's in brackets, as a Markdown table.
 
     It has the datasets of the rows; once these are all that can be had, the paper's other ones as well.
     """
     ours, cells = accuracies(table_rows), _cell_texts(table_rows)
-    ranks = average_ranks(ours)
+    ranks = average_ranks(ranked(table_rows))
     there = {d for row in ours.values() for d in row}
     full = there.issuperset(set(DATASETS) - set(NOT_PUBLISHED))
     columns = [d for d in DATASETS if d in there or (full and d in NOT_PUBLISHED)]
@@ -102,7 +114,8 @@ def markdown(table_rows: Sequence[Mapping[str, Any]]) -> str:
     lines = ["| | " + " | ".join((*columns, "average rank")) + " |", "|---" * (len(columns) + 2) + "|"]
     for model in ours:
         texts = [cells.get((model, dataset), "–") + _quoted(model, dataset) for dataset in columns]
-        lines.append(f"| {model} | " + " | ".join(texts) + f" | {ranks[model]:.1f} |")
+        rank = f"{ranks[model]:.1f}" if model in ranks else "–"
+        lines.append(f"| {model} | " + " | ".join(texts) + f" | {rank} |")
     lines += ["", f"Mean ± standard deviation over {RUNS} runs, [or as many]; in round brackets the paper's."]
     absent = [d for d in columns if d not in there]
     if absent:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ehnn._utils.figures import new_figure, save_figure
+from ehnn_paper.figures import new_figure, save_figure
 from ehnn_paper.measure.tables import Say
 from ehnn_paper.results import read_rows
 

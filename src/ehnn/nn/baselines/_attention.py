@@ -25,7 +25,7 @@ from ehnn.ops.dispatch import backend_of, in_forward_mode
 from ehnn.ops.softmax_sum.heads import fold, unfold, weighted_sum
 
 _BUDGET = 2**25
-"""Numbers of pairs × heads, or of pairs × channels, that are held at once."""
+"""Numbers of pairs × heads, or of pairs × channels, that are in memory at a time."""
 
 _SLOPE = 0.2
 

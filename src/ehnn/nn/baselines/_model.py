@@ -40,7 +40,7 @@ class NodeModel(nn.Module):
         self.convs = nn.ModuleList()
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         x = self.features(h, x)
         for i, conv in enumerate(self.convs):
             x = self.dropouts[i](self.activation(x)) if i else x

@@ -35,6 +35,11 @@ class AllDeepSets(Layer):
         norm: as above.
 
     Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
+
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> AllDeepSets(2, 8)(torch.ones(4, 2), h.overlap("nodes", "edges")).shape
+    torch.Size([2, 8])
     """
 
     takes_roles = False
@@ -72,6 +77,11 @@ class AllSetTransformer(Layer):
     ``d_out``; ``dropout`` is inside the MLPs.
 
     Shapes: ``x [num_sources, d_in]`` → ``[num_targets, d_out]``.
+
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> AllSetTransformer(2, 8)(torch.ones(4, 2), h.overlap("nodes", "edges")).shape
+    torch.Size([2, 8])
     """
 
     takes_roles = False

@@ -50,6 +50,13 @@ class EDHNNConv(nn.Module):
 
     Shapes: ``conv(x [num_nodes, d], h, first [num_nodes, d], dropouts)`` → ``[num_nodes, d]``; ``dropouts``
     has one for each hidden layer of φ, ρ and ψ.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> x, conv = torch.ones(4, 8), EDHNNConv(8, phi=2, rho=2, psi=2, alpha=0.5)
+    >>> conv(x, h, x, [torch.nn.Identity()] * 3).shape
+    torch.Size([4, 8])
     """
 
     def __init__(self, width: int, *, phi: int, rho: int, psi: int, alpha: float) -> None:
@@ -116,7 +123,7 @@ class EDHNN(NodeModel):
         self.between = nn.ModuleList(Dropout(dropout) for _ in last[1:])
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         first = y = torch.relu(self.embed(self.dropouts[-1](self.features(h, x))))
         inside, count = list(self.inside), sum(self.conv.hidden)
         for i, dropout in enumerate(list(self.dropouts)[:-2]):

@@ -50,6 +50,12 @@ class CliqueGATConv(nn.Module):
     clique expansion: one number per pair for a few heads at a time, in either pass.
 
     Shapes: ``conv(x [num_nodes, d_in], h)`` → ``[num_nodes, d_out]``.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> CliqueGATConv(2, 8, heads=4)(torch.ones(4, 2), h).shape
+    torch.Size([4, 8])
     """
 
     def __init__(self, d_in: int, d_out: int, *, heads: int = 8, concat: bool = True) -> None:

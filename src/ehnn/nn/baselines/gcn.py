@@ -25,6 +25,12 @@ class CliqueGCNConv(Propagation):
     hyperedges and incidences are ignored: the clique expansion counts.
 
     Shapes: ``conv(x [num_nodes, d_in], h)`` → ``[num_nodes, d_out]``.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> CliqueGCNConv(2, 3)(torch.ones(4, 2), h).shape
+    torch.Size([4, 3])
     """
 
     def propagate(self, x: Tensor, h: Hypergraph) -> Tensor:

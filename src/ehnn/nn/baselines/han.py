@@ -33,6 +33,13 @@ class HANConv(nn.Module):
     taken in each member of a batch by itself.
 
     Shapes: ``conv(x [sources, d_in], block)`` → ``[targets, d_out]``.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> block = Block((clique_with_loops(h),), None, None, torch.zeros(4))  # the metapath V-E-V
+    >>> HANConv(2, 8, metapaths=1, heads=4, semantic=16)(torch.ones(4, 2), block).shape
+    torch.Size([4, 8])
     """
 
     def __init__(self, d_in: int, d_out: int, *, metapaths: int, heads: int, semantic: int) -> None:
@@ -122,7 +129,7 @@ class HAN(NodeModel):
     def forward(self, h: Hypergraph, x: Tensor | None = None, sample: Sample | None = None) -> Tensor:
         """``[num_nodes, d_out]`` logits, or a row for each node of the sample.
 
-        ``x [num_nodes, d_in]`` stands in for ``h.x``.
+        ``x [num_nodes, d_in]`` replaces ``h.x``.
         """
         x = self.features(h, x)
         if sample is None:

@@ -25,6 +25,12 @@ class HCHAConv(Propagation):
     product (its issue 6918, pull request 10600), so its rows no longer average.
 
     Shapes: ``conv(x [num_nodes, d_in], h)`` → ``[num_nodes, d_out]``.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> HCHAConv(2, 3)(torch.ones(4, 2), h).shape
+    torch.Size([4, 3])
     """
 
     def __init__(self, d_in: int, d_out: int, *, symmetric: bool = False) -> None:
@@ -48,6 +54,12 @@ class HCHAAttention(HCHAConv):
     are divided twice; before 2.5 its default mode sized the softmax wrongly (pull request 8818).
 
     Memory is incidences × channels. Shapes as `HCHAConv`.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> HCHAAttention(2, 3)(torch.ones(4, 2), h).shape
+    torch.Size([4, 3])
     """
 
     def __init__(self, d_in: int, d_out: int, *, symmetric: bool = False) -> None:

@@ -57,7 +57,7 @@ class HealHGNN(NodeModel):
         self.classifier = nn.Linear(width, d_out)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         raw = nn.functional.gelu(self.dropouts[-1](self.embed(self.features(h, x))))
         nodes, edges = first = self.norm(raw), self.norm(to_edges(raw, h))
 

@@ -25,6 +25,12 @@ class HGNNConv(Propagation):
     leaves it out of the product (its issue 6918, pull request 10600).
 
     Shapes: ``conv(x [num_nodes, d_in], h)`` → ``[num_nodes, d_out]``.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> HGNNConv(2, 3)(torch.ones(4, 2), h).shape
+    torch.Size([4, 3])
     """
 
     def propagate(self, x: Tensor, h: Hypergraph) -> Tensor:

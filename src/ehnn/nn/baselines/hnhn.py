@@ -26,6 +26,12 @@ class HNHNConv(nn.Module):
     Weights of hyperedges and incidences are ignored: the paper has none.
 
     Shapes: ``conv(x [num_nodes, d_in], h)`` → ``[num_nodes, d_out]``; hyperedges have ``width`` channels.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> HNHNConv(2, 3, width=8, alpha=-1.5, beta=-0.5)(torch.ones(4, 2), h).shape
+    torch.Size([4, 3])
     """
 
     def __init__(self, d_in: int, d_out: int, *, width: int, alpha: float, beta: float) -> None:

@@ -43,6 +43,12 @@ class HyperGCNConv(Propagation):
 
     Shapes: ``conv(x [num_nodes, d_in], h, extremes)`` → ``[num_nodes, d_out]``; without ``extremes`` they
     are found from x.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> HyperGCNConv(2, 3)(torch.ones(4, 2), h).shape
+    torch.Size([4, 3])
     """
 
     direction: Tensor
@@ -165,7 +171,7 @@ class HyperGCN(NodeModel):
         )
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         x = self.features(h, x)
         extremes = self.input_extremes(h, x) if self.fast else None
         for i, conv in enumerate(self.convs):

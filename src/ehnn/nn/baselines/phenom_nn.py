@@ -55,7 +55,7 @@ class PhenomNN(NodeModel):
         self.embed, self.classifier = nn.Linear(d_in, width), nn.Linear(width, d_out)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         first = y = torch.relu(self.embed(self.dropouts[-1](self.features(h, x))))
         beta, gamma, share, row_sums = derived(h.incidence, _norms, first.dtype)
         inverse = 1 / (self.lambda0 * row_sums[0] + self.lambda1 * row_sums[1] + 1)

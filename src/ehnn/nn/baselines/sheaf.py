@@ -55,7 +55,7 @@ class SheafHyperGNN(NodeModel):
         self.classifier = nn.Linear(stalk * width, d_out, bias=False)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         x = self.dropouts[-1](self.features(h, x))
         alpha = self.restrictions(x, h).unsqueeze(2)
         y = self.embed(x).reshape(-1, self.stalk, self.width)

@@ -69,7 +69,7 @@ class TFHNN(NodeModel):
         self.mlp: nn.Module = MLP(d_in, d_out, width=width, layers=mlp_layers, dropout=dropout, norm=True)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         own = self.features(h, x)
         if x is None and not own.requires_grad:
             return self.mlp(h, derived(h, _own_smoothed, self.layers, self.alpha))

@@ -28,6 +28,12 @@ class UniGCNIIConv(nn.Module):
 
     Shapes, with d = ``width``: ``conv(x [num_nodes, d], h, first [num_nodes, d])`` → ``[num_nodes, d]``;
     ``first`` is :math:`x^{(0)}`, by default x.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]])
+    >>> UniGCNIIConv(2, alpha=0.1, beta=0.5)(torch.ones(4, 2), h).shape
+    torch.Size([4, 2])
     """
 
     def __init__(self, width: int, *, alpha: float, beta: float) -> None:
@@ -92,7 +98,7 @@ class UniGCNII(NodeModel):
         )
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
-        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` stands in for ``h.x``."""
+        """``[num_nodes, d_out]`` logits; ``x [num_nodes, d_in]`` replaces ``h.x``."""
         first = torch.relu(self.embed(self.dropouts[-1](self.features(h, x))))
         y = first
         for conv, dropout in zip(self.convs, self.dropouts, strict=False):

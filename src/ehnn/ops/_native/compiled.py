@@ -64,7 +64,7 @@ def missing(name: str, dtype: torch.dtype) -> str | None:
 
 
 def _warn_once_without_compiler() -> None:
-    """Where none is asked for (``EHNN_COMPILER=``), or compilers are rare, nothing is said."""
+    """No warning if none is wanted (``EHNN_COMPILER=``), or on Windows."""
     if "EHNN_COMPILER" in os.environ or os.name == "nt" or "" in _given_up:
         return
     _given_up.add("")
@@ -145,7 +145,7 @@ def _check_owner(folder: Path, shared: bool) -> None:
 
 
 def _own_group(group: int) -> bool:
-    """Whether a group is the private one of this user, in which there is nobody else."""
+    """Whether a group is the private one of this user, of which nobody else is a member."""
     import grp
     import pwd
 

@@ -18,7 +18,12 @@ from .naive import reference_dropout
 
 
 def seeded_dropout(x: Tensor, mask: Mask | None) -> Tensor:
-    """``x [rows, …]`` with the elements of the mask zeroed, the rest divided by 1 − p; None: just x."""
+    """``x [rows, …]`` with the elements of the mask zeroed, the rest divided by 1 − p; None: just x.
+
+    >>> mask = Mask(torch.tensor(7), 0.5)
+    >>> torch.equal(seeded_dropout(torch.ones(4, 3), mask), seeded_dropout(torch.ones(4, 3), mask))
+    True
+    """
     if mask is None:
         return x
     check_rows(x, mask)

@@ -1,4 +1,4 @@
-"""Triton kernels for what stands between two matrix products: shift, ReLU and dropout in one pass.
+"""Triton kernels for the steps between two matrix products: shift, ReLU and dropout in one pass.
 
 All take ``[runs, rows, d]`` tensors whose channels are next to each other in memory; runs and rows may lie
 in any order.

@@ -57,8 +57,8 @@ class _Relation(ctypes.Structure):
     ]
 
 
-class Plan:
-    """A relation as the kernel reads it: told once, so that a step does not look at it again.
+class KernelRelation:
+    """A relation as the kernel reads it: pointers and sizes, collected once.
 
     Attributes:
         rows: those of φ₁, φ₂ and φ₃.
@@ -76,7 +76,7 @@ class Plan:
         spread = overlap.graph_to_target
         if spread is None:
             spread = selection(torch.zeros_like(overlap.target_batch), 1)
-        self.relation = _Relation(
+        self.struct = _Relation(
             kind.d, 0 if codes is None else codes[0].shape[1], overlap.num_sources, overlap.num_groups,
             members, overlap.num_targets, kind.hidden,
             self._pattern(overlap.source_to_group, self._factors(overlap.source_to_group, kind)),
@@ -85,14 +85,14 @@ class Plan:
             self._pattern(spread, None),
             *(self._orders(o, None if codes is None else codes[i]) for i, o in enumerate(orders)),
         )  # fmt: skip
-        self.place = ctypes.addressof(self.relation)
+        self.place = ctypes.addressof(self.struct)
         made = library("layer", kind.dtype)
         assert made is not None
-        made.kept_size.restype = made.room_size.restype = c_int64
+        made.kept_size.restype = made.scratch_size.restype = c_int64
         made.forward_layer.restype = made.backward_layer.restype = None
         self.forward, self.backward = made.forward_layer, made.backward_layer
-        sizes = made.kept_size, made.room_size
-        self.kept, self.room = (size(ctypes.byref(self.relation)) for size in sizes)
+        sizes = made.kept_size, made.scratch_size
+        self.kept, self.scratch = (size(ctypes.byref(self.struct)) for size in sizes)
 
     def masks(self, seeds: Sequence[Tensor | None], p: Sequence[float]) -> Any:
         """The two masks of φ₁, φ₂ and φ₃ as the kernel takes them."""
@@ -122,7 +122,7 @@ class Plan:
         return self._alive[-1].data_ptr()
 
 
-class _Room(threading.local):
+class _Scratch(threading.local):
     """Memory for what does not outlive a call, of each thread."""
 
     def __init__(self) -> None:
@@ -134,28 +134,30 @@ class _Room(threading.local):
         return self.memory.data_ptr()
 
 
-_room = _Room()
+_scratch = _Scratch()
 Places = list[int]
 """Where the eight parameters of φ₁, φ₂ and φ₃ and the four of the bias are; 0 for those that are not."""
 
 
-def forward(plan: Plan, masks: Any, x: Tensor, places: Places, gradient: bool) -> tuple[Tensor, Tensor]:
+def forward(
+    relation: KernelRelation, masks: Any, x: Tensor, places: Places, gradient: bool
+) -> tuple[Tensor, Tensor]:
     """y, and for a ``gradient`` what is kept."""
     size = x.element_size()
-    y = x.new_empty(plan.rows[2], x.shape[1])
+    y = x.new_empty(relation.rows[2], x.shape[1])
     if gradient:
-        kept = x.new_empty(plan.kept)
-        room, at = _room.at(size * plan.room), kept.data_ptr()
+        kept = x.new_empty(relation.kept)
+        scratch, at = _scratch.at(size * relation.scratch), kept.data_ptr()
     else:
         kept = y
-        room = _room.at(size * (plan.room + plan.kept))
-        at = room + size * plan.room
-    _call(plan.forward, plan, masks, places, x.data_ptr(), at, room, y.data_ptr(), 0, 0, 0, 0)
+        scratch = _scratch.at(size * (relation.scratch + relation.kept))
+        at = scratch + size * relation.scratch
+    _call(relation.forward, relation, masks, places, x.data_ptr(), at, scratch, y.data_ptr(), 0, 0, 0, 0)
     return y, kept
 
 
 def backward(
-    plan: Plan,
+    relation: KernelRelation,
     masks: Any,
     x: Tensor,
     kept: Tensor,
@@ -165,15 +167,15 @@ def backward(
     offsets: Sequence[int],
 ) -> Tensor:
     """dx; the gradients of the parameters are written into ``grads``, each from its offset on."""
-    dx, room = torch.empty_like(x), _room.at(x.element_size() * plan.room)
+    dx, scratch = torch.empty_like(x), _scratch.at(x.element_size() * relation.scratch)
     at = (c_int64 * len(offsets))(*offsets)
     _call(
-        plan.backward, plan, masks, places, x.data_ptr(), kept.data_ptr(), room, 0, grad.data_ptr(),
-        dx.data_ptr(), grads.data_ptr(), ctypes.addressof(at),
+        relation.backward, relation, masks, places, x.data_ptr(), kept.data_ptr(), scratch, 0,
+        grad.data_ptr(), dx.data_ptr(), grads.data_ptr(), ctypes.addressof(at),
     )  # fmt: skip
     return dx
 
 
-def _call(function: Any, plan: Plan, masks: Any, places: Places, *made: int) -> None:
-    told = (plan.place, 0 if masks is None else ctypes.addressof(masks), *places, *made)
-    function((c_int64 * len(told))(*told))
+def _call(function: Any, relation: KernelRelation, masks: Any, places: Places, *made: int) -> None:
+    numbers = (relation.place, 0 if masks is None else ctypes.addressof(masks), *places, *made)
+    function((c_int64 * len(numbers))(*numbers))

@@ -1,8 +1,8 @@
 """An EHNN-MLP layer of few rows on a CPU as one kernel in C (``layer.c``), with a hand-written gradient.
 
-Each φ is that of ``phi.c``, and each sum that of ``sums.c``. Of few rows the arithmetic takes less time than
-the calls around it: autograd sees one operation instead of about ten, and what the relation says is told to
-the kernel once, in a `Plan` that is kept as long as the relation.
+Each φ is that of ``phi.c``, and each sum that of ``sums.c``. With few rows, calls take longer than
+arithmetic: here autograd sees one operation instead of about ten, and the kernel gets a relation once, as a
+`KernelRelation` that lives as long as the relation.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from ..memory import bound
 from ..phi.calls import ROWS_PER_THREAD
 from ..phi.cpu import FEW, unfit
 from ..phi.inlined import Inlined
-from .calls import Kind, Plan, backward, forward
+from .calls import KernelRelation, Kind, backward, forward
 from .naive import EhnnMlp
 
-_plans: WeakKeyDictionary[Overlap, dict[Kind, Plan]] = WeakKeyDictionary()
+_relations: WeakKeyDictionary[Overlap, dict[Kind, KernelRelation]] = WeakKeyDictionary()
 
 
 def supports(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> str | None:
@@ -69,7 +69,7 @@ def _unfit_relation(overlap: Overlap, d: int) -> str | None:
 
 
 def _unfit_weights(x: Tensor, parts: EhnnMlp) -> str | None:
-    """A kernel reads memory as it is told to: nothing may be of another kind or size than it thinks."""
+    """The kernel does not check what it reads: dtypes and shapes must be those that it expects."""
     given, layout, dtype = parts.tensors, _layout_of(x, parts), x.dtype
     if len(given) == len(layout.shapes):
         for p, shape in zip(given, layout.shapes, strict=True):
@@ -83,17 +83,17 @@ def _unfit_weights(x: Tensor, parts: EhnnMlp) -> str | None:
 def run(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
     """`ehnn_mlp`."""
     given, masks = parts.tensors, parts.masks
-    plan = plan_of(overlap, x, parts)
+    relation = relation_of(overlap, x, parts)
     seeds = [None if m is None else m.seed for m in masks] if any(masks) else []
-    told = Told(plan, _layout_of(x, parts), [0.0 if m is None else m.p for m in masks], len(seeds))
+    call = Call(relation, _layout_of(x, parts), [0.0 if m is None else m.p for m in masks], len(seeds))
     if torch.is_grad_enabled() or transformed():
-        return _function(told, x, *seeds, *given)[0]
+        return _function(call, x, *seeds, *given)[0]
     given = [p.contiguous() for p in given]
-    return forward(plan, told.masks(seeds), x.contiguous(), told.layout.places(given), gradient=False)[0]
+    return forward(relation, call.masks(seeds), x.contiguous(), call.layout.places(given), gradient=False)[0]
 
 
-def plan_of(overlap: Overlap, x: Tensor, parts: EhnnMlp) -> Plan:
-    """What the kernel is told of a relation, made once."""
+def relation_of(overlap: Overlap, x: Tensor, parts: EhnnMlp) -> KernelRelation:
+    """The relation as the kernel reads it, made once."""
     encoding = parts.phi1.encoding
     rows = overlap.num_sources, overlap.num_groups + overlap.num_members, overlap.num_targets
     again = any(bound(r) is not None for r in rows)
@@ -101,16 +101,16 @@ def plan_of(overlap: Overlap, x: Tensor, parts: EhnnMlp) -> Plan:
         x.shape[1], x.dtype, (encoding.kind, encoding.dim), parts.aggregation == "mean", parts.scale,
         parts.pooled, not again,
     )  # fmt: skip
-    plans = _plans.get(overlap)
-    if plans is None:
-        plans = _plans[overlap] = {}
-    if kind not in plans:
+    relations = _relations.get(overlap)
+    if relations is None:
+        relations = _relations[overlap] = {}
+    if kind not in relations:
         with plain_tensors():
             sizes = overlap.sizes_and_pool if kind.pooled else overlap.sizes
             seen = overlap.source_orders, sizes, overlap.target_orders
             codes = [encoding.of(o, x.dtype) for o in seen] if encoding.dim else None
-            plans[kind] = Plan(overlap, kind, codes)
-    return plans[kind]
+            relations[kind] = KernelRelation(overlap, kind, codes)
+    return relations[kind]
 
 
 class Layout:
@@ -149,35 +149,35 @@ def _layout_of(x: Tensor, parts: EhnnMlp) -> Layout:
 
 
 @dataclass(eq=False)
-class Told:
+class Call:
     """What is constant in a call."""
 
-    plan: Plan
+    relation: KernelRelation
     layout: Layout
     p: list[float]
     seeds: int
 
     def masks(self, seeds: Sequence[Any]) -> Any:
         """The six masks as the kernel takes them; None if nothing is dropped."""
-        return self.plan.masks(seeds, self.p) if seeds else None
+        return self.relation.masks(seeds, self.p) if seeds else None
 
 
-def _forward(told: Told, x: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-    seeds, given = rest[: told.seeds], [p.contiguous() for p in rest[told.seeds :]]
-    places = told.layout.places(given)
-    return forward(told.plan, told.masks(seeds), x.contiguous(), places, gradient=True)
+def _forward(call: Call, x: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    seeds, given = rest[: call.seeds], [p.contiguous() for p in rest[call.seeds :]]
+    places = call.layout.places(given)
+    return forward(call.relation, call.masks(seeds), x.contiguous(), places, gradient=True)
 
 
-def _backward(told: Told, kept: Any, grads: Any) -> tuple[Any, ...]:
+def _backward(call: Call, kept: Any, grads: Any) -> tuple[Any, ...]:
     hidden, x, *rest = kept
-    seeds, given = rest[: told.seeds], [p.contiguous() for p in rest[told.seeds :]]
-    x, layout = x.contiguous(), told.layout
-    flat, masks, places = x.new_empty(layout.total), told.masks(seeds), layout.places(given)
-    dx = backward(told.plan, masks, x, hidden, places, grads[0].contiguous(), flat, layout.offsets)
-    return dx, *[None] * told.seeds, *layout.cut(flat)
+    seeds, given = rest[: call.seeds], [p.contiguous() for p in rest[call.seeds :]]
+    x, layout = x.contiguous(), call.layout
+    flat, masks, places = x.new_empty(layout.total), call.masks(seeds), layout.places(given)
+    dx = backward(call.relation, masks, x, hidden, places, grads[0].contiguous(), flat, layout.offsets)
+    return dx, *[None] * call.seeds, *layout.cut(flat)
 
 
 _function = differentiable(
-    "cpu_layer", _forward, _backward, keep=lambda told, tensors, outputs: (outputs[1], *tensors),
+    "cpu_layer", _forward, _backward, keep=lambda call, tensors, outputs: (outputs[1], *tensors),
     runs="looped",
 )  # fmt: skip

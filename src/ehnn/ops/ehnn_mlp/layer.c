@@ -39,7 +39,7 @@ typedef struct {
   Network phi[3];
   Bias bias;
   const REAL *x;
-  REAL *kept, *room, *y; /* kept: from forward to backward; room: only within a call */
+  REAL *kept, *scratch, *y; /* kept: from forward to backward; scratch: only within a call */
   const REAL *grad;
   REAL *dx, *grads;
   const int64_t *offsets; /* where in `grads` are those of φ₁, φ₂, φ₃ and the bias, as their fields */
@@ -89,14 +89,14 @@ static int64_t most_orders(const Relation *r) {
 
 static int64_t most_lasts(const Relation *r) { return most(1 + most(1, r->members), r->orders[2].count); }
 
-/* Numbers in `kept`, and in `room` for either direction. */
+/* Numbers in `kept`, and in `scratch` for either direction. */
 int64_t kept_size(const Relation *r) {
   REAL *next = NULL;
   keep(r, &next);
   return next - (REAL *)NULL;
 }
 
-int64_t room_size(const Relation *r) {
+int64_t scratch_size(const Relation *r) {
   const int64_t d = r->d, orders = most_orders(r), lasts = most_lasts(r), padding = 8 * LANES;
   const int64_t rows = r->sources + r->groups + 2 * r->members + r->targets + lasts + orders + 6 * BLOCK;
   const int64_t size = rows * d + folded_size(d, r->code, orders) + 2 * sums_size(d, lasts, orders) + padding;
@@ -133,7 +133,7 @@ static void sums_back(const Pattern *p, int64_t cols, int64_t d, const REAL *x, 
 }
 
 /* 𝓑(l) + b₃ of each order, and the hidden layer of 𝓑. */
-static void bias_of(const Layer *l, REAL *hidden, REAL *last, REAL *room) {
+static void bias_of(const Layer *l, REAL *hidden, REAL *last, REAL *scratch) {
   const Relation *r = l->relation;
   const Bias *b = &l->bias;
   const int64_t d = r->d, orders = r->orders[2].count;
@@ -145,26 +145,26 @@ static void bias_of(const Layer *l, REAL *hidden, REAL *last, REAL *room) {
     memcpy(hidden + o * d, b->b1, d * sizeof(REAL));
     for (int64_t c = 0; c < d; c++) last[o * d + c] = b->b2[c] + l->phi[2].b3[c];
   }
-  transpose(d, r->code, r->code, b->w1, room);
-  add_times(orders, r->code, d, r->orders[2].codes, room, hidden);
+  transpose(d, r->code, r->code, b->w1, scratch);
+  add_times(orders, r->code, d, r->orders[2].codes, scratch, hidden);
   for (int64_t i = 0; i < orders * d; i++) hidden[i] = hidden[i] < 0 ? 0 : hidden[i];
-  transpose(d, d, d, b->w2, room);
-  add_times(orders, d, d, hidden, room, last);
+  transpose(d, d, d, b->w2, scratch);
+  add_times(orders, d, d, hidden, scratch, last);
 }
 
 void forward_layer(const Layer *l) {
   const Relation *r = l->relation;
   const int64_t d = r->d, joined = r->groups + r->members;
-  REAL *next = l->kept, *free = l->room;
+  REAL *next = l->kept, *free = l->scratch;
   const Kept k = keep(r, &next);
   REAL *rows = take(&free, most(r->sources, joined) * d), *last = take(&free, most_lasts(r) * d);
-  REAL *folded = take(&free, folded_size(d, r->code, most_orders(r))), *room = free;
+  REAL *folded = take(&free, folded_size(d, r->code, most_orders(r))), *scratch = free;
 
   Phi f = phi_of(l, 0, 0, r->sources, l->x, k.of1);
   Folded w = folded_at(&f, folded);
   f.y = rows;
   fold(&f, &w);
-  forward_rows(&f, &w, room);
+  forward_rows(&f, &w, scratch);
   sums_of(&r->local, r->groups, d, rows, k.joined);
   if (r->members) sums_of(&r->pool, r->members, d, rows, k.joined + r->groups * d);
 
@@ -172,18 +172,18 @@ void forward_layer(const Layer *l) {
   w = folded_at(&f, folded);
   f.y = last;
   fold(&f, &w);
-  forward_rows(&f, &w, room);
+  forward_rows(&f, &w, scratch);
   f = phi_of(l, 1, 0, r->groups, k.joined, k.of2);
   if (r->gather.ptr) {
     f.y = rows;
-    forward_rows(&f, &w, room);
+    forward_rows(&f, &w, scratch);
     sums_of(&r->gather, r->targets, d, rows, k.summed);
     for (int64_t i = 0; r->members && i < r->targets; i++) add(d, last + r->spread.index[i] * d, k.summed + i * d);
   } else {
     for (int64_t m = 0; m < r->members; m++) add(d, l->phi[1].b3, last + m * d);
     if (r->members) f.last = last, f.last_index = member_of(r);
     f.y = k.summed;
-    forward_rows(&f, &w, room);
+    forward_rows(&f, &w, scratch);
   }
 
   f = phi_of(l, 2, 0, r->targets, k.summed, k.of3);
@@ -191,11 +191,11 @@ void forward_layer(const Layer *l) {
   bias_of(l, k.bias, last, folded);
   f.last = last, f.last_index = l->bias.w1 ? r->orders[2].index : NULL, f.y = l->y;
   fold(&f, &w);
-  forward_rows(&f, &w, room);
+  forward_rows(&f, &w, scratch);
 }
 
 /* The gradients of W₁, b₁, W₂ and b₂ of 𝓑 from that of its value for each order. */
-static void bias_back(const Layer *l, const REAL *hidden, const REAL *grad, REAL *room) {
+static void bias_back(const Layer *l, const REAL *hidden, const REAL *grad, REAL *scratch) {
   const Relation *r = l->relation;
   const int64_t d = r->d, code = r->code, orders = r->orders[2].count, *at = l->offsets + 24;
   REAL *w1 = l->grads + at[0], *b1 = l->grads + at[1], *w2 = l->grads + at[2], *b2 = l->grads + at[3];
@@ -204,9 +204,9 @@ static void bias_back(const Layer *l, const REAL *hidden, const REAL *grad, REAL
   memset(w2, 0, d * d * sizeof(REAL));
   memset(b2, 0, d * sizeof(REAL));
   const Ends gate = {.with = hidden, .scale = 1};
-  gated_times(orders, d, grad, l->bias.w2, &gate, room);
-  outer_codes(orders, d, code, room, r->orders[2].codes, w1, code);
-  add_rows(orders, d, room, NULL, b1);
+  gated_times(orders, d, grad, l->bias.w2, &gate, scratch);
+  outer_codes(orders, d, code, scratch, r->orders[2].codes, w1, code);
+  add_rows(orders, d, scratch, NULL, b1);
   outer(orders, d, grad, hidden, w2);
   add_rows(orders, d, grad, NULL, b2);
 }
@@ -250,7 +250,7 @@ static Sums go_back(const Phi *f, const Work *work, int64_t shift) {
 void backward_layer(const Layer *l) {
   const Relation *r = l->relation;
   const int64_t d = r->d, joined = r->groups + r->members, own = r->gather.ptr || !r->members ? 0 : r->members;
-  REAL *next = l->kept, *free = l->room;
+  REAL *next = l->kept, *free = l->scratch;
   const Kept k = keep(r, &next);
   REAL *at_targets = take(&free, r->targets * d), *at_joined = take(&free, joined * d);
   REAL *at_sources = take(&free, r->sources * d), *at_members = take(&free, r->members * d);

@@ -14,6 +14,10 @@ def grouped_matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
     """``x [rows, d], weight [groups, d, e] → [rows, e]``: rows ``ptr[g]:ptr[g+1]`` times ``weight[g]``.
 
     Every derivative exists.
+
+    >>> x, weight = torch.ones(3, 1), torch.tensor([[[2.0]], [[5.0]]])
+    >>> grouped_matmul(x, weight, torch.tensor([0, 1, 3])).flatten().tolist()
+    [2.0, 5.0, 5.0]
     """
     if weight.shape[0] != ptr.shape[0] - 1 or x.shape[1] != weight.shape[1]:
         raise ValueError(

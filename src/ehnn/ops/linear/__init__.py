@@ -31,6 +31,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     On a GPU, products of at least `FEWEST_ROWS` float32 rows are three TF32 products each, unless
     ``torch.set_float32_matmul_precision`` asks for one, or autocast for another dtype. The gradient of
     the weight, a sum over all rows, is one float32 product.
+
+    >>> import torch
+    >>> linear(torch.ones(2, 3), torch.ones(4, 3)).shape
+    torch.Size([2, 4])
     """
     return LINEAR(x, weight, bias)
 

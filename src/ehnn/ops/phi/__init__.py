@@ -3,7 +3,7 @@ r"""φ(k, x): a residual MLP on a feature and the order that goes with it (Eq. 7
 .. math:: \phi(k, x) = x + \mathrm{MLP}([\mathrm{LayerNorm}(x), \mathrm{enc}(k)]) + r
 
 with ReLU and dropout between the linear layers, a linear map on the skip connection where the width changes,
-and a residual table r that serves rows by their order or member. `naive` says it in a few lines.
+and a residual table r that serves rows by their order or member. `naive.py` is the definition.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from .steps import added, first_layer
 
 
 def supports(x: Tensor, *_: Any) -> str | None:
-    """Why φ takes all rows at once, or None."""
+    """Why φ takes all rows together, or None."""
     return "" if bound(x.shape[0]) is None else None
 
 

@@ -98,7 +98,7 @@ def run(
 
 
 def _check(values: tuple[Any, ...], places: tuple[Tensor | None, ...], codes: Tensor | None) -> None:
-    """A kernel reads memory as it is told to: nothing may be of another kind or size than it thinks."""
+    """The kernel does not check what it reads: dtypes and shapes must be those that it expects."""
     x, gamma, *others = values
     (rows, d), code = x.shape, 0 if codes is None else codes.shape[1]
     floats = others if gamma is None else [gamma, *others]

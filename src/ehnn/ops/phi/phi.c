@@ -290,10 +290,10 @@ static void hidden(const Phi *f, int64_t first, int64_t rows, const REAL *xhat, 
 
 INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* y of all rows, with room for three blocks. */
-static void forward_rows(const Phi *f, const Folded *w, REAL *room) {
+/* y of all rows, with scratch memory for three blocks. */
+static void forward_rows(const Phi *f, const Folded *w, REAL *scratch) {
   const int64_t d = f->d, block = BLOCK * d;
-  REAL *xhat = room, *own1 = xhat + block, *own2 = own1 + block, own_mean[BLOCK], own_rstd[BLOCK];
+  REAL *xhat = scratch, *own1 = xhat + block, *own2 = own1 + block, own_mean[BLOCK], own_rstd[BLOCK];
   for (int64_t i = 0; i < f->rows; i += BLOCK) {
     const int64_t rows = least(BLOCK, f->rows - i);
     const REAL *x = f->x + i * d;
@@ -308,12 +308,12 @@ static void forward_rows(const Phi *f, const Folded *w, REAL *room) {
 /* Both return 0, or 1 if there was no memory. */
 int forward(const Phi *f) {
   const int64_t size = folded_size(f->d, f->code, f->orders);
-  REAL *room = malloc((size + 3 * BLOCK * f->d) * sizeof(REAL));
-  if (!room) return 1;
-  const Folded w = folded_at(f, room);
+  REAL *scratch = malloc((size + 3 * BLOCK * f->d) * sizeof(REAL));
+  if (!scratch) return 1;
+  const Folded w = folded_at(f, scratch);
   fold(f, &w);
-  forward_rows(f, &w, room + size);
-  free(room);
+  forward_rows(f, &w, scratch + size);
+  free(scratch);
   return 0;
 }
 
@@ -389,9 +389,9 @@ static void write_sums(const Phi *f, const Sums *sums, Grads to) {
 /* dx of all rows, and what they add to sums: to a part of `sizes` numbers that goes into the whole now and then.
    Room for six blocks. */
 static void backward_rows(const Phi *f, const Folded *w, const Sums *part, const Sums *whole, int64_t sizes,
-                          REAL *room) {
+                          REAL *scratch) {
   const int64_t d = f->d, block = BLOCK * d;
-  REAL *xhat = room, *own1 = xhat + block, *own2 = own1 + block, *z2 = own2 + block, *z1 = z2 + block, *n = z1 + block;
+  REAL *xhat = scratch, *own1 = xhat + block, *own2 = own1 + block, *z2 = own2 + block, *z1 = z2 + block, *n = z1 + block;
   for (int64_t i = 0; i < f->rows; i += BLOCK) {
     const int64_t rows = least(BLOCK, f->rows - i);
     const REAL *g = f->grad + i * d;
@@ -416,10 +416,10 @@ static void backward_rows(const Phi *f, const Folded *w, const Sums *part, const
 
 int backward(const Phi *f) {
   const int64_t folded = folded_size(f->d, f->code, f->orders), sizes = sums_size(f->d, f->lasts, f->orders);
-  REAL *room = malloc((folded + 2 * sizes + 6 * BLOCK * f->d) * sizeof(REAL));
-  if (!room) return 1;
-  REAL *some = room + folded, *all = some + sizes;
-  const Folded w = folded_at(f, room);
+  REAL *scratch = malloc((folded + 2 * sizes + 6 * BLOCK * f->d) * sizeof(REAL));
+  if (!scratch) return 1;
+  REAL *some = scratch + folded, *all = some + sizes;
+  const Folded w = folded_at(f, scratch);
   const Sums part = sums_at(f, some), whole = sums_at(f, all);
   if (f->h1)
     fold_first(f, w.a);
@@ -431,6 +431,6 @@ int backward(const Phi *f) {
   REAL *first = f->sums + 2 * d, *b1 = first + d * (d + f->code), *w2 = b1 + d, *b2 = w2 + square, *w3 = b2 + d;
   write_sums(f, &whole, (Grads){f->sums, f->sums + d, first, b1, w2, b2, w3});
   write(w3 + square, whole.last, f->lasts * d);
-  free(room);
+  free(scratch);
   return 0;
 }

@@ -1,4 +1,4 @@
-r"""φ step by step: a product, then what stands between two products as one pass.
+r"""φ step by step: a product, then the steps between two products in one pass.
 
 .. math:: h_r = \mathrm{dropout}(\mathrm{relu}(z_r + t_{o(r)})), \qquad y_r = z_r + x_r + t_{o(r)}
 

@@ -55,7 +55,7 @@ def supports(
 ) -> str | None:  # fmt: skip
     """Why the Triton kernel does not take these, or None.
 
-    Code that is compiled for any number of rows takes it whatever their number, and is compiled once.
+    Code that is compiled for any number of rows takes it for every number, and is compiled once.
     """
     reason = not_on(x, "triton") or drawn(*masks)
     if reason:

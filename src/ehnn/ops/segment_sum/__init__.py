@@ -56,7 +56,13 @@ def segment_mean(x: Tensor, pairs: SparsePattern) -> Tensor:
 
 
 def broadcast_rows(table: Tensor, pairs: SparsePattern) -> Tensor:
-    """``[num_cols, …] → [num_rows, …]``: the row of ``table`` that each row of ``pairs`` selects."""
+    """``[num_cols, …] → [num_rows, …]``: the row of ``table`` that each row of ``pairs`` selects.
+
+    >>> from ehnn import Hypergraph
+    >>> orders = Hypergraph.from_edges([[0, 1], [1, 2, 3], [4, 5]]).overlap("edges", "nodes").source_orders
+    >>> broadcast_rows(orders.values.float().unsqueeze(1), orders.pairs).flatten().tolist()
+    [2.0, 3.0, 2.0]
+    """
     if pairs.num_cols == 1:
         return table.expand(pairs.num_rows, *table.shape[1:])
     return BROADCAST_ROWS(table, pairs)

@@ -36,7 +36,15 @@ from .naive import reference_softmax_sum
 
 
 def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: SparsePattern) -> Tensor:
-    """``x [num_cols, heads, c], logits [num_cols, heads] → [num_rows, heads, c]`` over ``pairs``."""
+    """``x [num_cols, heads, c], logits [num_cols, heads] → [num_rows, heads, c]`` over ``pairs``.
+
+    >>> import torch
+    >>> from ehnn import Hypergraph
+    >>> x, logits = torch.tensor([1.0, 2.0, 4.0]).reshape(3, 1, 1), torch.zeros(3, 1)
+    >>> h = Hypergraph.from_edges([[0, 1], [1, 2]])
+    >>> segment_softmax_sum(x, logits, h.incidence).flatten().tolist()  # equal logits: the mean
+    [1.5, 3.0]
+    """
     if x.shape[0] != pairs.num_cols or logits.shape != x.shape[:2]:
         raise ValueError(
             f"x must be [{pairs.num_cols}, heads, channels] and logits [{pairs.num_cols}, heads], "

@@ -100,7 +100,7 @@ def _fill(
         flat = (kind[places] == 0) | (attempt > _TRIES // 2)  # few nodes left: weights would not find them
         node[places] = torch.where(flat, (u * n).long().clamp(max=n - 1), drawn)
         open_ = _repeats(node, row, ~open_)
-        if attempt < _TRIES // 2:  # what was taken out should not come back, as long as there is a choice
+        if attempt < _TRIES // 2:  # prefer nodes that were not taken out
             open_ |= hard & ~kept & torch.isin(row * n + node, taken_out) & _room(row, n)
     return _fill_exactly(node, row, open_, n, generator)
 

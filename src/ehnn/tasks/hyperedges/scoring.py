@@ -74,11 +74,13 @@ class HyperedgePrediction:
 
     A hyperedge that took part in message passing would be known by its own overlap, 𝓘 = its order. So the
     training hyperedges are taken in folds: those of a fold, with all their duplicates, are removed from the
-    hypergraph (and from its structural features, which ``prepare`` makes anew) and scored against negatives
-    of the same sizes. Validation scores held-out hyperedges on all of ``known``. Every step is checked for
-    leaks. Few hyperedges get several negatives each, up to `MOST_NEGATIVES`, while a part stays small: else
-    the few negatives would be learned by heart, and an AUROC over few pairs would select by chance. In the
-    loss positives and negatives weigh the same, however many there are.
+    hypergraph (and from its structural features, which ``prepare`` computes again) and scored against
+    negatives of the same sizes. Validation scores held-out hyperedges on all of ``known``. Every step is
+    checked for leaks.
+
+    If there are few hyperedges, each gets several negatives, up to `MOST_NEGATIVES`: otherwise the negatives
+    would be memorised, and an AUROC over few pairs would select by chance. In the loss, positives and
+    negatives have the same total weight.
 
     Args:
         known: the hyperedges to learn from.
@@ -86,7 +88,7 @@ class HyperedgePrediction:
         negatives: see `sample_negatives`.
         prepare: gives a hypergraph the features that the model reads.
         folds: at least so many parts of the training hyperedges.
-        rounds: how often they are dealt out anew, each time with other negatives, while parts remain.
+        rounds: how often they are shuffled and divided, each time with other negatives.
         batch_size: the most positives in a part.
         max_batches: the most parts; hyperedges beyond them only take part in message passing.
         seed: of folds and negatives.
@@ -94,6 +96,12 @@ class HyperedgePrediction:
     Attributes:
         train: the parts, each with its candidates on the other hyperedges.
         valid: the same of the held-out hyperedges, on all of ``known``; None without any.
+
+    >>> from ehnn.tasks.hyperedges import split_hyperedges
+    >>> split = split_hyperedges(Hypergraph.from_edges([[i, i + 1] for i in range(20)]))
+    >>> task = HyperedgePrediction(split.known, split.valid)
+    >>> len(task.train), task.valid.candidates.num_edges
+    (12, 12)
     """
 
     def __init__(
@@ -162,7 +170,12 @@ class HyperedgePrediction:
 
 
 def concatenate(a: Hypergraph, b: Hypergraph) -> Hypergraph:
-    """The candidates of ``a``, then those of ``b``."""
+    """The candidates of ``a``, then those of ``b``.
+
+    >>> a, b = Hypergraph.from_edges([[0, 1]], num_nodes=3), Hypergraph.from_edges([[1, 2]])
+    >>> concatenate(a, b).edges()
+    [[0, 1], [1, 2]]
+    """
     first, second = a.to("cpu").index, b.to("cpu").index
     second = torch.stack([second[0], second[1] + a.num_edges])
     return Hypergraph.from_incidence(torch.cat([first, second], 1), a.num_nodes, a.num_edges + b.num_edges)

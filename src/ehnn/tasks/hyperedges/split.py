@@ -24,6 +24,10 @@ class EdgeSplit:
     Attributes:
         known: the hyperedges that take part in message passing, with all nodes and attributes.
         valid, test: held-out hyperedges: distinct sets, none of which is a hyperedge of ``known``.
+
+    >>> split = split_hyperedges(Hypergraph.from_edges([[i, i + 1] for i in range(10)]))
+    >>> split.known.num_edges, split.valid.num_edges, split.test.num_edges
+    (8, 1, 1)
     """
 
     known: Hypergraph
@@ -84,7 +88,11 @@ def one_of_each(h: Hypergraph, number: Tensor, sets: Tensor) -> Hypergraph:
 
 
 def check_no_leak(known: Hypergraph, *held_out: Hypergraph) -> None:
-    """AssertionError if a hyperedge of ``held_out``, or one identical to it, is in ``known``."""
+    """AssertionError if a hyperedge of ``held_out``, or one identical to it, is in ``known``.
+
+    >>> known = Hypergraph.from_edges([[0, 1], [1, 2]], num_nodes=4)
+    >>> check_no_leak(known, Hypergraph.from_edges([[2, 3]], num_nodes=4))  # says nothing: no leak
+    """
     for part in held_out:
         leaked = is_in(part, known)
         if bool(leaked.any()):

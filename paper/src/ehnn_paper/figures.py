@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ehnn._utils.atomic import atomic_write
 from ehnn._utils.optional import require
 
-from .atomic import atomic_write
-
-# Okabe and Ito: colours that stay apart for the colour-blind too.
+# Okabe and Ito: colours that colour-blind readers can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
 

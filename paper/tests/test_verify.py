@@ -1,0 +1,66 @@
+"""Rows that are trained again with fresh seeds."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ehnn_paper import verify
+from ehnn_paper.results import read_rows, write_rows
+
+ROOT = Path(__file__).parents[2]
+
+
+def row(**more: Any) -> dict[str, Any]:
+    about = {
+        "setting": "zoo", "model": "mlp", "selection": "validation", "metric": "accuracy", "mean": 90.0,
+        "std": 3.0, "runs": 10, "paper": None, "command": "ehnn reproduce nodes", "commit": "0123456",
+        "hardware": "CPU", "date": "2026-11-18", "seeds": list(range(10)), "settings": None,
+    }  # fmt: skip
+    return about | more
+
+
+def test_a_row_holds_within_two_standard_errors_of_the_difference() -> None:
+    values = [94.0, 98.0, 96.0]  # standard error √(4/3); that of the row 3/√9 = 1; of the difference 1.5275
+    assert verify.compare(row(mean=96.0 - 2 * 1.5275 + 0.01), values).holds
+    assert not verify.compare(row(mean=96.0 - 2 * 1.5275 - 0.01), values).holds
+    assert not verify.compare(row(mean=96.0 + 2 * 1.5275 + 0.01), values).holds
+
+
+def test_the_sample_has_only_rows_that_can_be_compared_and_repeats_with_its_seed() -> None:
+    others = [
+        row(metric="rank"), row(selection="test-best"), row(setting="walmart-1"), row(runs=1, std=None),
+    ]  # fmt: skip
+    good = [row(model=str(i)) for i in range(9)]
+    found = verify.sample([*others, *good], ["zoo"], 5, 3)
+    assert len(found) == 5
+    assert all(one in good for one in found)
+    assert found == verify.sample([*others, *good], ["zoo"], 5, 3)
+    assert found != verify.sample([*others, *good], ["zoo"], 5, 4)
+
+
+@pytest.mark.parametrize(("values", "status"), [([89.0, 91.0], 0), ([40.0, 42.0], 1)])
+def test_the_report_and_the_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[float], status: int
+) -> None:
+    write_rows("nodes", [row()], tmp_path)
+    monkeypatch.setattr(verify, "train", lambda *_: [{"test": value} for value in values])
+    monkeypatch.setattr(verify, "load", lambda *_: _hypergraph())
+    out = tmp_path / "verified.json"
+    assert verify.main(["--results", str(tmp_path), "--out", str(out), "--runs", "2"]) == status
+    check = json.loads(out.read_text())["checks"][0]
+    assert (check["published"], check["fresh"], check["holds"]) == (90.0, sum(values) / 2, not status)
+
+
+def test_fresh_seeds_are_those_of_no_published_row() -> None:
+    for one in read_rows("nodes", ROOT / "results"):
+        assert not any(verify.FIRST_SEED <= seed < 1_000_000 for seed in one["seeds"] or ())
+
+
+def _hypergraph() -> Any:
+    import ehnn
+
+    return ehnn.Hypergraph.from_edges([[0, 1], [1, 2]])
