@@ -147,7 +147,7 @@ def test_what_is_saved_of_a_stored_hypergraph(kinds: ehnn.Hypergraph, tmp_path: 
     """All that a model can read, also where two of it are one tensor; isolated nodes, empty hyperedges."""
     both = torch.ones(5, 1)
     h = ehnn.Hypergraph.from_edges([[0, 1], [], [1, 2], [0], []], 5, x=both, edge_x=both)
-    h = h.replace(edge_weight=both[:, 0], incidence_weight=torch.arange(5.0))
+    h = h.replace(edge_weight=both[:, 0], incidence_weight=torch.arange(5.0), incidence_x=both)
     parts = ehnn.batch([h, h])
     for hypergraph in (h, parts, kinds.to("cpu").replace(y=None, x=None), [["ann", "bob"], ["bob", "cy"]]):
         nodes = np.asarray(as_hypergraph(hypergraph).node_names or np.arange(5))[:3]
