@@ -13,8 +13,11 @@ _FLOPS = 4e9
 """Multiplications in a second that estimates of time reckon with."""
 
 
-NETWORKS = (("HGNN", "hgnn", (5e-6, 0.0, 1e-7)), ("EHNN-MLP", "ehnn-mlp", (1.6e-5, 1.6e-5, 0.0)))
-"""Names, models, and seconds for each node, hyperedge and incidence in a step."""
+NETWORKS = (
+    ("HGNN", "hgnn", (2e-3, 3.5e-6, 0.0, 1e-7)),
+    ("EHNN-MLP", "ehnn-mlp", (5e-3, 8e-6, 8e-6, 0.0)),
+)
+"""Names, models, and seconds of a step: in any case, and for each node, hyperedge and incidence."""
 
 
 def node_members(
@@ -80,11 +83,11 @@ def _learners(
     if votes:
         read = (*(("wide",) if smooth else ()), "degree", "spectral", *(v for v in votes if v != "spread"))
         most = plan.pop("epochs")
-        sizes = (table.rows, table.h.num_edges, table.h.num_incidences)
+        sizes = (1, table.rows, table.h.num_edges, table.h.num_incidences)
         for name, model, costs in NETWORKS:
-            step = 0.01 + sum(c * n for c, n in zip(costs, sizes, strict=True)) * plan["width"] / 64
-            steps = int(min(most, 160, max(80, 2 * share / step)))
-            if steps * step > 2 * share:  # fewer steps do not train it
+            step = sum(c * n for c, n in zip(costs, sizes, strict=True)) * max(plan["width"] / 64, 0.1)
+            steps = int(min(most, 160, max(60, share / step)))
+            if steps * step > share:  # fewer steps do not train it
                 continue
             seconds = steps * step
             inner = {**plan, "model": model, "residual": model.startswith("ehnn")}

@@ -11,7 +11,7 @@ import numpy as np
 from ehnn.training import Progress
 
 from .budget import Clock
-from .folds import Folds
+from .folds import FEW, Folds
 from .members import Member, Spec
 from .metrics import summary
 from .outputs import Output
@@ -109,9 +109,9 @@ class Portfolio:
             return None
         start, models = clock.passed, []
         scores = np.zeros((len(folds.checked), self.output.width))
+        if spec.kind == "linear" and tables:
+            spec = self._tuned(spec, tables, folds, weight, clock)
         for number, (known, train, asked) in enumerate(zip(tables, folds.train, folds.asked, strict=True)):
-            if number == 0 and spec.kind == "linear":
-                spec = self._tuned(spec, known, train, asked, target, weight, clock)
             member = self._fitted(spec, known, train, weight, number)
             scores[folds.place[number]] = member.scores(known, asked)
             models.append(member)
@@ -139,28 +139,25 @@ class Portfolio:
     def _fitted(self, spec: Spec, table: Any, rows: Array, weight: Array | None, number: int) -> Member:
         return Member(spec, self.output, self.device).fit(table, rows, weight, self.seed + number)
 
-    def _tuned(
-        self,
-        spec: Spec,
-        table: Any,
-        rows: Array,
-        asked: Array,
-        target: Array,
-        weight: Array | None,
-        clock: Clock,
-    ) -> Spec:
-        """The spec with the best penalty on one fold: from 1, down or up as long as it gets better."""
+    def _tuned(self, spec: Spec, tables: list[Any], folds: Folds, weight: Array | None, clock: Clock) -> Spec:
+        """The spec with the best penalty: from 1, down or up as long as it gets better.
+
+        It is judged on all folds of few rows, on the first of many.
+        """
+        used = len(tables) if len(folds.rows) < FEW else 1
+        end = sum(map(len, folds.place[:used]))
+        goal, share = folds.goal[:end], folds.weight[:end]
         losses: dict[float, float] = {}
 
         def loss(strength: float) -> float:
             if strength not in losses and not (losses and clock.over(0.0)):
                 trial = spec.with_options(strength=strength)
-                scores = self._fitted(trial, table, rows, weight, 0).scores(table, asked)
-                ones = np.ones(len(asked))
-                power = temperature(self.output, scores, target[asked], ones)
-                losses[strength] = float(
-                    self.output.losses(self.output.sharpen(scores, power), target[asked]).mean()
-                )
+                parts = zip(tables[:used], folds.train, folds.asked, strict=False)
+                found = [self._fitted(trial, t, rows, weight, 0).scores(t, asked) for t, rows, asked in parts]
+                scores = np.concatenate(found)
+                power = temperature(self.output, scores, goal, share)
+                each = self.output.losses(self.output.sharpen(scores, power), goal)
+                losses[strength] = float((each * share).sum() / max(float(share.sum()), 1e-12))
             return losses.get(strength, np.inf)
 
         for factor in (0.1, 10.0):
