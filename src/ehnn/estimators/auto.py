@@ -76,7 +76,7 @@ class AutoNodes:
         shifts = feature_shifts(h)
         table = NodeTable(shifted_features(h, shifts))
         labelled = int(output.labelled(target).sum())
-        share = clock.seconds / (fold_count(labelled) + 1)
+        share = clock.seconds / fold_count(labelled)
         specs = node_members(table, output, labelled, dict(settings["plan"]), share)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(

@@ -15,7 +15,7 @@ from .folds import FEW, Folds
 from .members import Member, Spec
 from .metrics import summary
 from .outputs import Output
-from .selection import class_bias, greedy, guarded, hopeless, temperature
+from .selection import class_bias, greedy, guarded, hopeless, shrunk, temperature
 
 Array = np.ndarray
 
@@ -121,7 +121,8 @@ class Portfolio:
             if hopeless(self.output, scores[done], [r[done] for r in rivals or ()], folds.goal[done]):
                 self._give_up(spec, scores[done], folds.goal[done], clock.passed - start)
                 return None
-            if clock.over((clock.passed - start) / (number + 1) * (len(tables) - number)):
+            left = len(tables) - number - (1 if spec.bagged else 0)
+            if clock.over((clock.passed - start) / (number + 1) * left):
                 return None
         clock.reserve(0.0 if spec.bagged else (clock.passed - start) / max(1, len(tables)))
         goal, share = target[folds.checked], folds.weight
@@ -174,9 +175,11 @@ class Portfolio:
             self.weights = self.new_weights = {next(iter(tried)): 1.0}
             return
         chosen = greedy(self.output, scores, goal, folds.weight, self.seed)
-        self.weights = guarded(self.output, scores, chosen, goal, folds.weight)
-        new = {name: s for name, s in scores.items() if tried[name][0].new_rows}
-        self.new_weights = greedy(self.output, new or scores, goal, folds.weight, self.seed)
+        chosen = guarded(self.output, scores, chosen, goal, folds.weight)
+        self.weights = shrunk(self.output, scores, chosen, goal, folds.weight)
+        new = {name: s for name, s in scores.items() if tried[name][0].new_rows} or scores
+        chosen = greedy(self.output, new, goal, folds.weight, self.seed)
+        self.new_weights = shrunk(self.output, new, chosen, goal, folds.weight)
         blend = self.output.blend([scores[n] for n in self.weights], list(self.weights.values()))
         self.bias = class_bias(self.output, blend, goal, folds.weight)
         seconds = round(sum(row["seconds"] for row in self.leaderboard), 3)
