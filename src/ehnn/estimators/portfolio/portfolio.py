@@ -111,6 +111,7 @@ class Portfolio:
         scores = np.zeros((len(folds.checked), self.output.width))
         if spec.kind == "linear" and tables:
             spec = self._tuned(spec, tables, folds, weight, clock)
+        fitting = clock.passed
         for number, (known, train, asked) in enumerate(zip(tables, folds.train, folds.asked, strict=True)):
             member = self._fitted(spec, known, train, weight, number)
             scores[folds.place[number]] = member.scores(known, asked)
@@ -122,9 +123,9 @@ class Portfolio:
                 self._give_up(spec, scores[done], folds.goal[done], clock.passed - start)
                 return None
             left = len(tables) - number - (1 if spec.bagged else 0)
-            if clock.over((clock.passed - start) / (number + 1) * left):
+            if clock.over((clock.passed - fitting) / (number + 1) * left):
                 return None
-        clock.reserve(0.0 if spec.bagged else (clock.passed - start) / max(1, len(tables)))
+        clock.reserve(0.0 if spec.bagged else (clock.passed - fitting) / max(1, len(tables)))
         goal, share = target[folds.checked], folds.weight
         self.powers[spec.name] = temperature(self.output, scores, goal, share)
         scores = self.output.sharpen(scores, self.powers[spec.name])
