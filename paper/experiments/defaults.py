@@ -2,12 +2,15 @@
 
     python paper/experiments/defaults.py --data-dir DATA --datasets zoo cora-cocitation
     python paper/experiments/defaults.py --data-dir DATA --jobs 8 --device cuda --seconds 550
+    python paper/experiments/defaults.py --data-dir DATA --datasets unseen
 
 Each split has half of the labelled rows for training, a quarter for validation and a quarter for the test.
 ``default`` is `NodeClassifier()` (or its kin) with nothing set; it gets labels of training and validation.
 So does each of the others after a search of three settings on the validation rows: penalties of logistic
 regression (``lr-…``), which is then fitted on both; learning rates and dropouts of networks (``hgnn``,
 ``all-set-transformer``), which choose the epoch on the validation third of the labels they get.
+
+``unseen`` are the sets of `defaults_unseen.py`, which are not in the data folder.
 
 - ``majority``: the commonest class.
 - ``lr-features``; ``lr-degrees``: degrees and orders, or sizes of hypergraphs.
@@ -40,6 +43,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import defaults_data as sets
+import defaults_unseen as unseen
 from defaults_models import default, figures, network, simple
 
 from ehnn._utils.atomic import atomic_write
@@ -61,7 +65,8 @@ EARLIER = "default-earlier"
 NETWORKS = ("hgnn", "all-set-transformer")
 _CHOSEN = (
     "zoo", "house", "cora-cocitation", "contact-primary-school", "mag-10", "stack-biology", "imdb-wri-form",
-    "imdb-wri-genre", "imdb-wri-genre-m", "outsider-cora",
+    "imdb-wri-genre", "imdb-wri-genre-m", "outsider-cora", "karate", "davis", "iris-near", "iris-bins",
+    "breast_cancer-near", "breast_cancer-bins", "wine-few", "tiny", "noise", "huge-class", "structure-idle",
 )  # fmt: skip
 """Sets that were looked at while the portfolio was made; the others confirm it."""
 
@@ -225,7 +230,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data-dir", required=True)
-    parser.add_argument("--datasets", nargs="+", default=sets.names(), choices=sets.names(), metavar="NAME")
+    every = [*sets.names(), *unseen.SETS]
+    parser.add_argument("--datasets", nargs="+", default=sets.names(), choices=[*every, "unseen"])
     parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS)
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1)
@@ -236,6 +242,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the table")
     given = parser.parse_args()
     given.seconds = min(given.seconds, 1e7)
+    if given.datasets == ["unseen"]:
+        given.datasets = list(unseen.SETS)
     left = run(given)
     table = rows_of(given, " ".join(["python paper/experiments/defaults.py", *sys.argv[1:]]))
     write_rows("defaults", table, given.results)

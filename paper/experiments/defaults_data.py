@@ -48,12 +48,14 @@ class Data:
         h: the hypergraph, or a list of them.
         y: a label for each row, -1 for none; a 0/1 matrix for several.
         groups: rows of one group are on one side of a split.
+        few: whether only three labels of each class are known.
     """
 
     task: str
     h: Any
     y: Array
     groups: Array | None = None
+    few: bool = False
 
     @property
     def size(self) -> int:
@@ -69,6 +71,10 @@ def names() -> list[str]:
 @cache
 def load(name: str, data_dir: str) -> Data:
     """A set by name, once for each process."""
+    import defaults_unseen as unseen
+
+    if name in unseen.SETS:
+        return unseen.SETS[name]()
     if name in NODES:
         h = datasets.load(NODES[name], Path(data_dir) / "hypergraphs")
         assert h.y is not None
@@ -136,9 +142,18 @@ def _graphs(d: dict[str, Array]) -> Data:
 
 
 def split(data: Data, seed: int) -> tuple[Array, Array, Array]:
-    """Row numbers of half, a quarter and a quarter of the labelled rows (or of their groups)."""
+    """Row numbers of half, a quarter and a quarter of the labelled rows (or of their groups).
+
+    With ``few`` two labels of each class are for training, one for validation, all others for the test.
+    """
     rows = np.flatnonzero(data.y >= 0) if data.y.ndim == 1 else np.arange(len(data.y))
     generator = np.random.default_rng([7, seed])
+    if data.few:
+        order = [generator.permutation(np.flatnonzero(data.y == c)) for c in np.unique(data.y)]
+        first, second, rest = (
+            np.concatenate([o[a:b] for o in order]) for a, b in ((0, 2), (2, 3), (3, None))
+        )
+        return first, second, rest
     if data.groups is None:
         order = generator.permutation(rows)
         return (

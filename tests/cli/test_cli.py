@@ -102,7 +102,7 @@ def test_check() -> None:
 def test_check_finds_a_broken_layer(monkeypatch) -> None:
     import torch
 
-    from ehnn.cli import check
+    from ehnn.cli import layer_checks
     from ehnn.nn import EHNNMLP
 
     class Broken(EHNNMLP):
@@ -113,8 +113,8 @@ def test_check_finds_a_broken_layer(monkeypatch) -> None:
     def fails(d_in: int, d_out: int) -> EHNNMLP:
         raise RuntimeError("no such kernel")
 
-    monkeypatch.setattr(check, "LAYERS", {"Broken": Broken, "Failing": fails})
-    monkeypatch.setattr(check, "MODELS", {})
+    monkeypatch.setattr(layer_checks, "LAYERS", {"Broken": Broken, "Failing": fails})
+    monkeypatch.setattr(layer_checks, "MODELS", {})
     text = run("check", "--device", "cpu", code=1)
     assert "Broken NOT EQUIVARIANT: not equivariant to" in text
     assert "Failing FAILS: no such kernel" in text
@@ -213,6 +213,7 @@ def test_a_package_that_cannot_be_imported_spoils_its_own_commands_alone(monkeyp
         ("explain", "--target"),
         ("tune", "--trials"),
         ("report", "--out"),
+        ("check", "--seed"),
         ("data", "convert"),
         ("data convert", "--from"),
     ],

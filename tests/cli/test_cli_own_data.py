@@ -146,7 +146,7 @@ def test_which_sets_belong_together(baskets: Path) -> None:
     assert all(0 < float(row["probability"]) < 1 for row in found)
     candidates.write_text("i1;i2\ni3;ii6\nii6\n", encoding="utf-8")
     said = run("predict", "--model", "mine", "--data", candidates, "--force")
-    assert "candidates.txt, set 2: node 'ii6' was not there in training (did you mean 'i6'?)" in said
+    assert "candidates.txt, set 2: node 'ii6' was not in the training data (did you mean 'i6'?)" in said
     assert "sets with such a node: 2, which have no probability" in said
     assert [bool(row["probability"]) for row in predictions()] == [True, False, False]
     candidates.write_text("ii6\n", encoding="utf-8")

@@ -142,17 +142,23 @@ def test_a_stored_hypergraph_is_saved(
         assert twin.hypergraph == one.hypergraph.replace(y=None)
 
 
-@pytest.mark.filterwarnings("ignore:.*does not read weights")
+@pytest.mark.filterwarnings("ignore:.*does not read weights", "ignore:.*incidence_x")
 def test_what_is_saved_of_a_stored_hypergraph(kinds: ehnn.Hypergraph, tmp_path: Path) -> None:
     """All that a model can read, also where two of it are one tensor; isolated nodes, empty hyperedges."""
     both = torch.ones(5, 1)
     h = ehnn.Hypergraph.from_edges([[0, 1], [], [1, 2], [0], []], 5, x=both, edge_x=both)
-    h = h.replace(edge_weight=both[:, 0], incidence_weight=torch.arange(5.0))
+    h = h.replace(edge_weight=both[:, 0], incidence_weight=torch.arange(5.0), incidence_x=both)
     parts = ehnn.batch([h, h])
     for hypergraph in (h, parts, kinds.to("cpu").replace(y=None, x=None), [["ann", "bob"], ["bob", "cy"]]):
         nodes = np.asarray(as_hypergraph(hypergraph).node_names or np.arange(5))[:3]
         ehnn.NodeRegressor(hypergraph=hypergraph, **QUICK).fit(nodes, [0.0, 1.0, 2.0]).save(tmp_path)
         assert ehnn.NodeRegressor.load(tmp_path).hypergraph == as_hypergraph(hypergraph)
+
+
+def test_features_of_incidences_are_not_ignored_silently() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]]).replace(incidence_x=torch.ones(4, 1))
+    with pytest.warns(UserWarning, match="incidence_x .* do not read it"):
+        as_hypergraph(h)
 
 
 @pytest.mark.parametrize(

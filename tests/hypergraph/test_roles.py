@@ -9,7 +9,8 @@ import ehnn
 from ehnn import Hypergraph
 from ehnn.hypergraph import dual, with_self_loops
 from ehnn.hypergraph.roles import MAX_ROLES
-from ehnn.parallel.sampling import sample
+from ehnn.parallel import partition
+from ehnn.parallel.shards import cut
 from ehnn.tasks.hyperedges.sets import keep_edges
 
 
@@ -160,7 +161,7 @@ def test_wrong_counts_of_roles_are_refused():
 
 def test_what_does_not_take_roles_says_so():
     h = Hypergraph.from_directed([([0], [1]), ([1], [2])])
-    with pytest.raises(ValueError, match="sampling does not take roles"):
-        sample(h, [0], [(2, 2)])
+    with pytest.raises(ValueError, match="sharding does not take roles"):
+        cut(h, partition(h, 1, "contiguous"), 0)
     with pytest.raises(ValueError, match="with_self_loops does not take roles"):
         with_self_loops(h)

@@ -222,7 +222,7 @@ def test_the_code_of_a_matrix(width):
 
 def test_what_cannot_see_roles_refuses_them():
     h = directed(double=False)
-    told = r"does not take roles; h.replace\(roles=None\)"
+    told = r"does not take roles; use h.replace\(roles=None\)"
     with pytest.raises(ValueError, match=told):
         baselines.AllDeepSets(D_IN, 2)(h.x, h.overlap("nodes", "edges"))
     with pytest.raises(ValueError, match=told):

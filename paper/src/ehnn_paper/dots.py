@@ -16,9 +16,14 @@ LOOKS = {
     "ehnn-transformer": ("#0072B2", "o"),
     "ehnn-mlp+": ("#E69F00", "s"),
     "ehnn-transformer+": ("#D55E00", "s"),
+    "mlp+": ("#CC79A7", "^"),
+    "all-set-transformer+": ("#009E73", "v"),
 }
-"""Colour and mark; other models whose name begins with ``ehnn`` are grey."""
-_SHIFTS = {"ehnn-mlp": -0.24, "ehnn-transformer": -0.12, "ehnn-mlp+": 0.12, "ehnn-transformer+": 0.24}
+"""Colour and mark; other models are grey."""
+_SHIFTS = {
+    "ehnn-mlp": -0.24, "ehnn-transformer": -0.12, "ehnn-mlp+": 0.12, "ehnn-transformer+": 0.24, "mlp+": 0.24,
+    "all-set-transformer+": 0.36,
+}  # fmt: skip
 """Up or down from the line of the category, so that equal values do not cover each other."""
 _GREY = "#BBBBBB"
 _WIDTH = 8.3  # inches: the width of a README at 100 dots per inch

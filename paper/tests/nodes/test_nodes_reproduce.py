@@ -190,7 +190,7 @@ def test_command_line(data_dir, tmp_path, capsys):
     given += ["--models", "hgnn", "ehnn-mlp", "--datasets", "zoo"]
     assert command(given) == 0
     rows = read_rows("nodes", tmp_path / "r")
-    assert {(r["model"], r["metric"]) for r in rows} >= {("hgnn", "accuracy"), ("ehnn-mlp", "rank")}
+    assert {(r["model"], r["metric"]) for r in rows} >= {("hgnn", "accuracy"), ("ehnn-mlp", "accuracy")}
     assert rows[0]["command"].startswith("ehnn reproduce nodes --datasets zoo --models hgnn")
     assert "| ehnn-mlp |" in capsys.readouterr().out
     assert (tmp_path / "r" / "nodes.md").exists()
@@ -204,7 +204,7 @@ def test_absent_data_is_reported_and_the_rest_done(data_dir, tmp_path, capsys):
     given += ["--device", "cpu"]
     assert command(given) == 1
     assert "ntu2012: data not available here" in capsys.readouterr().err
-    assert {r["setting"] for r in read_rows("nodes", tmp_path / "r")} == {"zoo", "mean"}
+    assert {r["setting"] for r in read_rows("nodes", tmp_path / "r")} == {"zoo"}
 
 
 def test_what_cannot_be_done_is_reported_and_the_rest_done(data_dir, tmp_path, monkeypatch):

@@ -149,8 +149,8 @@ def run_folder(
         before = _read(folder / REQUEST) if there and not fresh else {_STARTING: {}}
         now = json.loads(json.dumps(dict(identity)))
         if before != now and _STARTING not in before and not there.isdisjoint(valuable):
-            told = ", ".join(_differences(before, now))
-            raise ValueError(f"{folder} holds a run with other data or options ({told}); {hint}")
+            changed = ", ".join(_differences(before, now))
+            raise ValueError(f"{folder} holds a run with other data or options ({changed}); {hint}")
         yield RunFolder(folder, before == now, now, owned)
 
 

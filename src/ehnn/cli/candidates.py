@@ -22,7 +22,7 @@ def score_candidates(
 ) -> tuple[Sequence[str], Iterable[Sequence[Any]], list[str]]:
     """Header and rows: each set, its members, whether it was there in training, and how likely it is one.
 
-    A set with a node that was not there in training has no probability, and there is a remark about it.
+    A set with a node that was not in the training data has no probability, and there is a remark about it.
     """
     known = estimator.hypergraph_
     asked, new, remarks = _over_nodes_of(known, sheet)
@@ -31,8 +31,8 @@ def score_candidates(
     found = zip(there, shares, strict=True)
     names = sheet.h.node_names or ()
     members = (";".join(str(names[v]) for v in edge) for edge in sheet.h.edges())
-    told = zip(sheet.h.edge_names or (), members, new.tolist(), strict=True)
-    rows = ((name, nodes, *(("no", "") if strange else next(found))) for name, nodes, strange in told)
+    shown = zip(sheet.h.edge_names or (), members, new.tolist(), strict=True)
+    rows = ((name, nodes, *(("no", "") if strange else next(found))) for name, nodes, strange in shown)
     return ["set", "members", "known", "probability"], rows, remarks
 
 
@@ -47,10 +47,10 @@ def _over_nodes_of(known: Hypergraph, sheet: Sheet) -> tuple[Hypergraph, np.ndar
         at = int(np.flatnonzero(new)[edge[new].argmin()])
         name = (sheet.h.node_names or ())[node[at]]
         near = suggest(name, (known.node_names or ())[:10_000])
-        told = f"{sheet.line(int(edge[at]))}: node {short(name)} was not there in training{near}"
+        shown = f"{sheet.line(int(edge[at]))}: node {short(name)} was not in the training data{near}"
         if strange.all():
-            raise ValueError(told)
-        remarks = [f"{told}; sets with such a node: {strange.sum()}, which have no probability"]
+            raise ValueError(shown)
+        remarks = [f"{shown}; sets with such a node: {strange.sum()}, which have no probability"]
     empty = (sheet.h.orders == 0).nonzero()
     if len(empty):
         raise ValueError(f"{sheet.line(int(empty[0]))}: the set has no members")

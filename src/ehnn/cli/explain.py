@@ -81,8 +81,8 @@ def _rows(task: str, nodes: list[str], sets: list[str]) -> list[Any]:
     wanted = ASKS[task]
     for name, values in given.items():
         if bool(values) != (name in wanted):
-            told = " and ".join(f"--{option} NAME" for option in wanted)
-            fail(f"the model predicts labels of {task}: give {told}")
+            shown = " and ".join(f"--{option} NAME" for option in wanted)
+            fail(f"the model predicts labels of {task}: give {shown}")
     if task == "incidences":
         if len(nodes) != len(sets):
             fail(f"--node and --set must be given equally often, got {len(nodes)} and {len(sets)}")

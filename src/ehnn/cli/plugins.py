@@ -45,7 +45,7 @@ def commands_of(group: str = "") -> dict[str, Lazy]:
     }
 
 
-def _lazy(point: EntryPoint | None, told: str | None) -> Lazy:
+def _lazy(point: EntryPoint | None, shown: str | None) -> Lazy:
     if point is None:
         return Lazy(lambda: _failing(NOT_INSTALLED), bare=True, settings=_ANYTHING)
 
@@ -55,7 +55,7 @@ def _lazy(point: EntryPoint | None, told: str | None) -> Lazy:
         except ImportError as error:  # the other commands still work
             fail(f"`ehnn {point.name.replace('.', ' ')}` cannot be loaded: {error}")
 
-    return Lazy(load, told, bare=told is None)
+    return Lazy(load, shown, bare=shown is None)
 
 
 def _failing(reason: str) -> Callable[[typer.Context], None]:

@@ -98,9 +98,9 @@ def predicted(estimator: Any, reader: Reader, source: Source, alone: bool = Fals
     remarks += filter(None, [reader.new_labels(sheet, classes)])
     proba = estimator.predict_proba(asked)
     labels = estimator.predict(asked).tolist()
-    told = zip(asked.names, labels, proba.round(6).tolist(), strict=True)
+    shown = zip(asked.names, labels, proba.round(6).tolist(), strict=True)
     header = [*first, "predicted", *(f"p({c})" for c in classes)]
-    return Predictions(header, ((*name, label, *shares) for name, label, shares in told), remarks)
+    return Predictions(header, ((*name, label, *shares) for name, label, shares in shown), remarks)
 
 
 def reader_of(estimator: Any, model: Path) -> Reader:

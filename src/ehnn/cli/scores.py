@@ -15,7 +15,7 @@ from ehnn.report.scores import class_figures, number_figures
 from ehnn.tables import TableData
 from ehnn.tables.reader import Reader
 
-MOST_TOLD = 8
+MOST_SHOWN = 8
 """Classes and columns that are named."""
 SIMPLE = ("majority", "mean", "linear", "vote")
 """How the names of the simple members of a portfolio begin."""
@@ -42,9 +42,9 @@ def class_scores(
     right = torch.from_numpy(true == said)
     scores["per_order"] = _by_order(data, right, torch.from_numpy(test))
     counts = np.bincount(true[true >= 0], minlength=len(labels)).tolist()
-    told = [f"{short(name, 60)} ({count})" for name, count in zip(labels, counts, strict=True)]
+    shown = [f"{short(name, 60)} ({count})" for name, count in zip(labels, counts, strict=True)]
     lines = {
-        "classes": _first(told),
+        "classes": _first(shown),
         "test accuracy": f"{_percent(scores, 'accuracy')} of {int(test.sum())}",
         "balanced accuracy": _percent(scores, "balanced_accuracy"),
         "macro-F1": _percent(scores, "macro_f1"),
@@ -88,8 +88,8 @@ def number_scores(
 
 def _percent(scores: dict[str, Any], name: str) -> str:
     between = scores["intervals"][name]
-    told = "" if between is None else f"  (95 % interval {100 * between[0]:.1f} to {100 * between[1]:.1f})"
-    return f"{100 * scores[name]:.2f} %{told}"
+    shown = "" if between is None else f"  (95 % interval {100 * between[0]:.1f} to {100 * between[1]:.1f})"
+    return f"{100 * scores[name]:.2f} %{shown}"
 
 
 def mean_and_deviation(tests: Sequence[dict[str, Any] | None], regression: bool) -> dict[str, str]:
@@ -105,8 +105,8 @@ def mean_and_deviation(tests: Sequence[dict[str, Any] | None], regression: bool)
         found = factor * np.array([s[name] for s in there if s[name] is not None], dtype=np.float64)
         if len(found) > 1:
             unit = " %" if factor == 100 else ""
-            told = f"{found.mean():.4g} ± {found.std(ddof=1):.2g}{unit}"
-            lines[f"{title}, {len(found)} runs"] = f"{told}  (mean ± standard deviation)"
+            shown = f"{found.mean():.4g} ± {found.std(ddof=1):.2g}{unit}"
+            lines[f"{title}, {len(found)} runs"] = f"{shown}  (mean ± standard deviation)"
     return lines
 
 
@@ -116,9 +116,9 @@ def learned_from(reader: Reader) -> str:
     return f"the sets and {_first(columns)}" if columns else "the sets alone"
 
 
-def _first(told: Sequence[str]) -> str:
-    more = f" and {len(told) - MOST_TOLD} more" if told[MOST_TOLD:] else ""
-    return ", ".join(told[:MOST_TOLD]) + more
+def _first(shown: Sequence[str]) -> str:
+    more = f" and {len(shown) - MOST_SHOWN} more" if shown[MOST_SHOWN:] else ""
+    return ", ".join(shown[:MOST_SHOWN]) + more
 
 
 # ---------------------------------------------------------------------- members of a portfolio

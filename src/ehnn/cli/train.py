@@ -165,6 +165,6 @@ def _refuse_options(context: typer.Context) -> None:
 def _only(label_columns: list[str] | None) -> str | None:
     """Allow one label column: another would be read as a feature and often repeats the label."""
     if label_columns and len(label_columns) > 1:
-        told = ", ".join(label_columns)
-        fail(f"--label-column is given {len(label_columns)} times ({told}); train one at a time")
+        shown = ", ".join(label_columns)
+        fail(f"--label-column is given {len(label_columns)} times ({shown}); train one at a time")
     return label_columns[0] if label_columns else None

@@ -81,7 +81,7 @@ class AutoIncidences:
         cls, h: Hypergraph, output: Output, target: Array, weight: Array | None, settings: Mapping[str, Any]
     ) -> AutoIncidences:
         """Learn from the encoded ``target`` ``[num_incidences]``; ``settings`` as in `AutoNodes.fit`."""
-        clock = clock_of(settings["budget"], h.num_incidences // 2, h.num_incidences)
+        clock = clock_of(settings["budget"], h.num_nodes, h.num_incidences)
         table = IncidenceTable(shifted_features(h, {}))
         specs = incidence_members(table, output, int(output.labelled(target).sum()), dict(settings["plan"]))
         portfolio = Portfolio(output, settings["device"], settings["seed"])

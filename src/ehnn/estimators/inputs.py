@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from numbers import Integral
 from typing import Any
@@ -48,6 +49,8 @@ def as_hypergraph(data: Any) -> Hypergraph:
     """
     found = _converted(data)
     refuse_roles(found.roles, "an estimator")
+    if found.incidence_x is not None:
+        warnings.warn("incidence_x of the hypergraph: estimators do not read it", stacklevel=3)
     return found
 
 

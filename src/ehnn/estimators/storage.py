@@ -44,7 +44,7 @@ ABOUT = {
     "history": (None, [dict]), "best_epoch": (None, int), ...: object,
 }  # fmt: skip
 """What ``model.json`` holds, beside its format and version."""
-_ROWS = ("x", "edge_x", "edge_weight", "incidence_weight")
+_ROWS = ("x", "edge_x", "edge_weight", "incidence_weight", "incidence_x")
 _BATCH = ("node_batch", "edge_batch")
 
 

@@ -163,8 +163,8 @@ class EHNNLinear(Layer):
         return [(a, min(a + step, items)) for a in range(0, items, step)]
 
     def extra_repr(self) -> str:
-        told = f"aggregation={self.aggregation!r}, global={self.global_interaction}"
-        return f"{self.d_in}, {self.d_out}, {told}"
+        shown = f"aggregation={self.aggregation!r}, global={self.global_interaction}"
+        return f"{self.d_in}, {self.d_out}, {shown}"
 
 
 def _table(

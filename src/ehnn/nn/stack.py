@@ -119,9 +119,9 @@ class Stack(nn.Module):
         self.classifier = _mlp([width, *classifier, d_out], block.dropout)
 
     def extra_repr(self) -> str:
-        told = f"path={self.path}, residual={self.block.residual}"
-        told += ", drop_kept=True" if self.block.drop_kept else ""
-        return told + (f", activations={self.activations}" if any(self.activations) else "")
+        shown = f"path={self.path}, residual={self.block.residual}"
+        shown += ", drop_kept=True" if self.block.drop_kept else ""
+        return shown + (f", activations={self.activations}" if any(self.activations) else "")
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """Logits; ``x`` replaces the features of the first family of the path."""
@@ -152,7 +152,7 @@ class Stack(nn.Module):
 
 
 def _block(given: Block | Callable[[int, int], Layer] | None, former: dict[str, Any]) -> Block:
-    """The block, with what version 0.1 told the stack itself."""
+    """The block, with the arguments that the stack itself had in version 0.1."""
     known = {field.name for field in fields(Block)}
     unknown = [name for name in former if name not in known]
     if unknown:
@@ -162,9 +162,9 @@ def _block(given: Block | Callable[[int, int], Layer] | None, former: dict[str, 
         raise TypeError("Stack needs a block: a Block, or what makes a layer, such as EHNNMLP")
     block = given if isinstance(given, Block) else Block(given)
     if former:
-        told = ", ".join(f"{name}={value!r}" for name, value in former.items())
+        shown = ", ".join(f"{name}={value!r}" for name, value in former.items())
         warnings.warn(
-            f"Stack(…, {told}) is now Stack(…, Block(layer, {told})); the old form goes with version 0.3",
+            f"Stack(…, {shown}) is now Stack(…, Block(layer, {shown})); the old form goes with version 0.3",
             DeprecationWarning,
             stacklevel=3,
         )

@@ -23,8 +23,8 @@ def explanation_figures(run: Run) -> list[Markup]:
 def _card(row: Mapping[str, Any]) -> Markup:
     odds = row.get("unit") != "number"
     value = number(row.get("value"))
-    told = "" if value is None else percent(value) if odds else short(value)
-    target = f"p({shorten(str(row.get('target')), 40)}) = {told}" if odds else told
+    text = "" if value is None else percent(value) if odds else short(value)
+    target = f"p({shorten(str(row.get('target')), 40)}) = {text}" if odds else text
     found = row.get("contributions")
     parts = [p for p in found if isinstance(p, Mapping)] if isinstance(found, Sequence) else []
     body = [_line(part, odds) for part in parts[:LINES]]

@@ -20,10 +20,10 @@ from .settings import long_text
 
 def metric_name(run: Run) -> str:
     """What the validation metric measures; accuracies of training are in percent."""
-    told = (run.test is not None and run.test.accuracy is not None) or "class" in (run.task or "").lower()
+    classes = (run.test is not None and run.test.accuracy is not None) or "class" in (run.task or "").lower()
     valid = None if run.history is None else run.history.metrics.get("valid")
     likely = valid is not None and float(np.nanmin(valid)) >= 0  # several labels per node: a negative loss
-    return run.metric or ("accuracy, %" if told and likely else "metric, larger is better")
+    return run.metric or ("accuracy, %" if classes and likely else "metric, larger is better")
 
 
 def unit(run: Run) -> str:

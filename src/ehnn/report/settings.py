@@ -19,9 +19,9 @@ def long_text(value: object) -> object:
     text = str(value)
     if len(text) <= LONG:
         return value
-    told = f"{text[: LONG // 2]}… ({len(text):,} characters)"
+    first = f"{text[: LONG // 2]}… ({len(text):,} characters)"
     whole = text if len(text) <= MOST else f"{text[:MOST]}…"
-    return tag("details", tag("summary", told), tag("div", whole, class_="tall"))
+    return tag("details", tag("summary", first), tag("div", whole, class_="tall"))
 
 
 def configuration(run: Run) -> Markup | None:

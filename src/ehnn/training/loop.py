@@ -234,10 +234,10 @@ class _Trainer:
         """Warn, once, of runs whose loss is far above that of the first epoch that this process saw."""
         first = self.first_loss = self.first_loss or loss
         runs = zip(self.result.runs.seeds, loss, first, strict=True)
-        told = {s: f"{now:.3g} after {then:.3g}" for s, now, then in runs if now > DIVERGED * max(then, 1.0)}
-        if told:
+        risen = {s: f"{now:.3g} after {then:.3g}" for s, now, then in runs if now > DIVERGED * max(then, 1.0)}
+        if risen:
             warnings.warn(
-                f"the loss has gone up in epoch {self.epoch + 1}, by seed: {told}; lower lr or clip_norm",
+                f"the loss has gone up in epoch {self.epoch + 1}, by seed: {risen}; lower lr or clip_norm",
                 RuntimeWarning,
                 stacklevel=4,
             )

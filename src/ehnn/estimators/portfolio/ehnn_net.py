@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.nn.dropout import Dropout
 from ehnn.training.randomness import OwnRandom
 
 from ..models import Plan
@@ -31,7 +32,7 @@ class LabelledEHNN(nn.Module):
         width = plan.width
         self.columns, self.labels = nn.Linear(columns, width), nn.Linear(outputs + 1, width, bias=False)
         self.inner = plan.nodes(width, width)
-        self.norm, self.drop = nn.LayerNorm(2 * width), nn.Dropout(plan.dropout)
+        self.norm, self.drop = nn.LayerNorm(2 * width), Dropout(plan.dropout)
         self.head = nn.Linear(2 * width, outputs)
 
     def forward(self, h: Hypergraph, x: Tensor, labels: Tensor) -> Tensor:
@@ -67,12 +68,12 @@ class EHNN:
         with OwnRandom(seed):
             model = LabelledEHNN(self.plan, x.shape[1], self.output.width).to(self.device)
 
-            def step_loss(step: int) -> Tensor:
-                data, labels, scored = hidden[step % len(hidden)]
-                found = model(h, data, labels)[scored]
-                return loss_of(self.output, found, goal[scored], None if given is None else given[scored])
+        def step_loss(step: int) -> Tensor:
+            data, labels, scored = hidden[step % len(hidden)]
+            found = model(h, data, labels)[scored]
+            return loss_of(self.output, found, goal[scored], None if given is None else given[scored])
 
-            train(model, self.schedule, self.schedule.epochs, step_loss, seed)
+        train(model, self.schedule, self.schedule.epochs, step_loss, seed)
         self.arrays |= {f"net.{k}": v.cpu().numpy() for k, v in model.state_dict().items()}
         return self
 

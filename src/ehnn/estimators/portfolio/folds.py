@@ -10,8 +10,10 @@ import numpy as np
 from .outputs import SALT, Output
 
 Array = np.ndarray
-_FEW, _SOME = 1500, 8000
+FEW, _SOME = 1500, 8000
 """Labelled rows up to which there are five folds, and up to which there are three; beyond, a fifth judges."""
+_TINY = 150
+"""Judgements of each member at least: fewer rows are divided into folds up to three times."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Folds:
     Attributes:
         rows: all labelled rows.
         train, asked: for each fold, the rows to train on and those to predict.
-        checked: the rows of all ``asked``; ``place[f]`` says where those of fold f stand among them.
+        checked: the rows of all ``asked``, on tiny sets several times; ``place[f]`` says where those of fold
+            f stand among them.
         goal, weight: target and weight of ``checked``.
     """
 
@@ -39,18 +42,25 @@ class Folds:
     ) -> Folds:
         """Five or three folds, or one fifth of many labels; each class is spread evenly over them."""
         rows = np.flatnonzero(output.labelled(target))
-        count = 3 if _FEW <= len(rows) < _SOME else 5
-        used = count if len(rows) < _SOME else 1
-        fold = fold_numbers(output, target[rows], count, seed, None if groups is None else groups[rows])
-        train = [rows[fold != f] for f in range(used)]
-        asked = [rows[fold == f] for f in range(used)]
-        both = [(t, a) for t, a in zip(train, asked, strict=True) if len(t) and len(a)]
+        used = fold_count(len(rows))
+        count = 3 if used == 3 else 5
+        group = None if groups is None else groups[rows]
+        both = []
+        for again in range(min(3, max(1, _TINY // max(1, len(rows))))):
+            fold = fold_numbers(output, target[rows], count, seed + 7919 * again, group)
+            both += [(rows[fold != f], rows[fold == f]) for f in range(used)]
+        both = [(t, a) for t, a in both if len(t) and len(a)]
         train, asked = [t for t, _ in both], [a for _, a in both]
         ends = np.cumsum([0, *map(len, asked)])
         place = [np.arange(start, end) for start, end in pairwise(ends)]
         checked = np.concatenate(asked) if asked else rows[:0]
         share = np.ones(len(checked)) if weight is None else weight[checked].astype(np.float64)
         return cls(rows, train, asked, checked, place, target[checked], share)
+
+
+def fold_count(labelled: int) -> int:
+    """Folds that so many labelled rows are divided into, once."""
+    return 5 if labelled < FEW else 3 if labelled < _SOME else 1
 
 
 def fold_numbers(output: Output, target: Array, count: int, seed: int, groups: Array | None = None) -> Array:

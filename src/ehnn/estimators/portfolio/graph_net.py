@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph, batch
+from ehnn.nn.dropout import Dropout
 from ehnn.training.randomness import OwnRandom
 
 from ..features import structural_features
@@ -33,7 +34,7 @@ class GraphModel(nn.Module):
         self.first = nn.Linear(channels, width)
         self.inner = plan.hypergraphs(width, width, False, None)
         self.columns = nn.Linear(columns, width)
-        self.norm, self.drop = nn.LayerNorm(2 * width), nn.Dropout(0.3)
+        self.norm, self.drop = nn.LayerNorm(2 * width), Dropout(0.3)
         self.head = nn.Sequential(nn.Linear(2 * width, width), nn.ReLU(), nn.Linear(width, outputs))
 
     def forward(self, h: Hypergraph, columns: Tensor) -> Tensor:
@@ -64,18 +65,18 @@ class GraphNet:
         batches = [self._batch(table, x, rows[p]) for p in parts]
         with OwnRandom(seed):
             model = self._make(inputs.shape[1], x.shape[1]).to(self.device)
-            order: list[int] = []
+        order: list[int] = []
 
-            def step_loss(step: int) -> Tensor:
-                if step % len(parts) == 0:
-                    order[:] = generator.permutation(len(parts)).tolist()
-                i = order[step % len(parts)]
-                where = torch.from_numpy(parts[i]).to(self.device)
-                return loss_of(
-                    self.output, model(*batches[i]), goal[where], None if given is None else given[where]
-                )
+        def step_loss(step: int) -> Tensor:
+            if step % len(parts) == 0:
+                order[:] = generator.permutation(len(parts)).tolist()
+            i = order[step % len(parts)]
+            where = torch.from_numpy(parts[i]).to(self.device)
+            return loss_of(
+                self.output, model(*batches[i]), goal[where], None if given is None else given[where]
+            )
 
-            train(model, self.schedule, self.schedule.epochs * len(parts), step_loss, seed)
+        train(model, self.schedule, self.schedule.epochs * len(parts), step_loss, seed)
         self.arrays |= {f"net.{k}": v.cpu().numpy() for k, v in model.state_dict().items()}
         return self
 

@@ -11,6 +11,7 @@ from ehnn.hypergraph import Hypergraph
 
 from .company import set_hashes
 from .members import Spec
+from .nets import Schedule, mlp_seconds
 from .node_table import NodeTable, joined
 from .outputs import Output
 
@@ -189,8 +190,8 @@ def incidence_members(
     every = (*own, "degree", "likeness", "spectral", "history")
     epochs = int(min(60, max(4, 6e5 // max(1, labelled))))
     columns = table.matrix(every[:-1]).shape[1] + 9 * output.width + 3
-    net = (("schedule", {"epochs": epochs, "batch": 2048}),)
-    fit = 6 * labelled * epochs * (columns * 128 + 128 * 128) / 4e9
+    schedule = {"epochs": epochs, "batch": 2048}
+    fit = mlp_seconds(labelled, columns, Schedule(**schedule))
     return [
         Spec("majority", "prior", new_rows=True),
         *([Spec("linear: features", "linear", ("x",), new_rows=True)] if own else []),
@@ -214,5 +215,5 @@ def incidence_members(
             False,
             0.3 + 4e-5 * labelled * output.width,
         ),
-        Spec("MLP", "mlp", every, net, False, fit),
+        Spec("MLP", "mlp", every, (("schedule", schedule),), False, fit),
     ]

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from .boosting import boosting_seconds
 from .members import Spec
-from .node_table import NodeTable
+from .nets import Schedule, mlp_seconds
+from .node_table import SMALL, NodeTable
 from .outputs import Output
 
 LABELS = ("count", "vote", "evidence", "spread")
-_FLOPS = 4e9
-"""Multiplications in a second that estimates of time reckon with."""
-
-
-NETWORKS = (("HGNN", "hgnn", (5e-6, 0.0, 1e-7)), ("EHNN-MLP", "ehnn-mlp", (1.6e-5, 1.6e-5, 0.0)))
-"""Names, models, and seconds for each node, hyperedge and incidence in a step."""
+NETWORKS = (
+    ("HGNN", "hgnn", 0.3, (2e-3, 3.5e-6, 0.0, 1e-7)),
+    ("EHNN-MLP", "ehnn-mlp", 0.5, (5e-3, 8e-6, 8e-6, 0.0)),
+)
+"""Names, models, parts of all time, and seconds of a step: in any case, and for each node, hyperedge and
+incidence."""
 
 
 def node_members(
@@ -22,7 +24,7 @@ def node_members(
 ) -> list[Spec]:
     """What is tried on the rows of ``table``.
 
-    ``plan`` are arguments of `Plan` for networks, ``share`` the seconds that one fit of them may take.
+    ``plan`` are arguments of `Plan` for networks, ``share`` the seconds that there are for each fold.
     """
     nnz, width = max(1, table.h.num_incidences), output.width
     specs = [Spec("majority" if output.kind != "numbers" else "mean", "prior", new_rows=True)]
@@ -63,28 +65,27 @@ def _learners(
     """Trees and networks."""
     smooth, small = (("smooth",), ("small",)) if table.has_features else ((), ())
     company = (*votes, "spectral") if votes else ()
-    columns = sum(table.block(b).shape[1] for b in smooth) + 50 + 4 * output.width
+    beside = 50 + 4 * output.width  # columns of degrees, coordinates and votes
+    columns = sum(table.block(b).shape[1] for b in smooth) + beside
     epochs = int(min(60, max(20, 3e5 // max(1, labelled))))
-    fit = 6 * labelled * epochs * (columns * 128 + 128 * 128)
+    fit = mlp_seconds(labelled, columns, Schedule(epochs))
     net = (("schedule", {"epochs": epochs}),)
     specs = []
     if smooth:
-        specs += [Spec("MLP: smoothed features", "mlp", ("smooth", "degree"), net, True, fit / _FLOPS)]
+        specs += [Spec("MLP: smoothed features", "mlp", ("smooth", "degree"), net, True, fit)]
     specs += (
-        [Spec("MLP: all", "mlp", (*smooth, "degree", *company), net, not company, fit / _FLOPS)]
-        if company
-        else []
+        [Spec("MLP: all", "mlp", (*smooth, "degree", *company), net, not company, fit)] if company else []
     )
-    trees = labelled * (len(small) * 64 + 50 + 4 * output.width) * output.width * 100 / 1e8
-    specs += [Spec("boosting", "boosting", (*small, "degree", *votes), (), not votes, 0.3 + trees)]
+    trees = boosting_seconds(labelled, len(small) * SMALL + beside, output.width)
+    specs += [Spec("boosting", "boosting", (*small, "degree", *votes), (), not votes, trees)]
     if votes:
         read = (*(("wide",) if smooth else ()), "degree", "spectral", *(v for v in votes if v != "spread"))
         most = plan.pop("epochs")
-        sizes = (table.rows, table.h.num_edges, table.h.num_incidences)
-        for name, model, costs in NETWORKS:
-            step = 0.01 + sum(c * n for c, n in zip(costs, sizes, strict=True)) * plan["width"] / 64
-            steps = int(min(most, 160, max(80, 2 * share / step)))
-            if steps * step > 2 * share:  # fewer steps do not train it
+        sizes = (1, table.rows, table.h.num_edges, table.h.num_incidences)
+        for name, model, part, costs in NETWORKS:
+            step = sum(c * n for c, n in zip(costs, sizes, strict=True)) * max(plan["width"] / 64, 0.1)
+            steps = int(min(most, 160, max(60, part * share / step)))
+            if steps * step > part * share:  # fewer steps do not train it
                 continue
             seconds = steps * step
             inner = {**plan, "model": model, "residual": model.startswith("ehnn")}

@@ -11,11 +11,11 @@ import numpy as np
 from ehnn.training import Progress
 
 from .budget import Clock
-from .folds import Folds
+from .folds import FEW, Folds
 from .members import Member, Spec
 from .metrics import summary
 from .outputs import Output
-from .selection import class_bias, greedy, guarded, hopeless, temperature
+from .selection import class_bias, greedy, guarded, hopeless, shrunk, temperature
 
 Array = np.ndarray
 
@@ -109,9 +109,10 @@ class Portfolio:
             return None
         start, models = clock.passed, []
         scores = np.zeros((len(folds.checked), self.output.width))
+        if spec.kind == "linear" and tables:
+            spec = self._tuned(spec, tables, folds, weight, clock)
+        fitting = clock.passed
         for number, (known, train, asked) in enumerate(zip(tables, folds.train, folds.asked, strict=True)):
-            if number == 0 and spec.kind == "linear":
-                spec = self._tuned(spec, known, train, asked, target, weight, clock)
             member = self._fitted(spec, known, train, weight, number)
             scores[folds.place[number]] = member.scores(known, asked)
             models.append(member)
@@ -121,9 +122,10 @@ class Portfolio:
             if hopeless(self.output, scores[done], [r[done] for r in rivals or ()], folds.goal[done]):
                 self._give_up(spec, scores[done], folds.goal[done], clock.passed - start)
                 return None
-            if clock.over((clock.passed - start) / (number + 1) * (len(tables) - number)):
+            left = len(tables) - number - (1 if spec.bagged else 0)
+            if clock.over((clock.passed - fitting) / (number + 1) * left):
                 return None
-        clock.reserve(0.0 if spec.bagged else (clock.passed - start) / max(1, len(tables)))
+        clock.reserve(0.0 if spec.bagged else (clock.passed - fitting) / max(1, len(tables)))
         goal, share = target[folds.checked], folds.weight
         self.powers[spec.name] = temperature(self.output, scores, goal, share)
         scores = self.output.sharpen(scores, self.powers[spec.name])
@@ -139,28 +141,25 @@ class Portfolio:
     def _fitted(self, spec: Spec, table: Any, rows: Array, weight: Array | None, number: int) -> Member:
         return Member(spec, self.output, self.device).fit(table, rows, weight, self.seed + number)
 
-    def _tuned(
-        self,
-        spec: Spec,
-        table: Any,
-        rows: Array,
-        asked: Array,
-        target: Array,
-        weight: Array | None,
-        clock: Clock,
-    ) -> Spec:
-        """The spec with the best penalty on one fold: from 1, down or up as long as it gets better."""
+    def _tuned(self, spec: Spec, tables: list[Any], folds: Folds, weight: Array | None, clock: Clock) -> Spec:
+        """The spec with the best penalty: from 1, down or up as long as it gets better.
+
+        It is judged on all folds of few rows, on the first of many.
+        """
+        used = len(tables) if len(folds.rows) < FEW else 1
+        end = sum(map(len, folds.place[:used]))
+        goal, share = folds.goal[:end], folds.weight[:end]
         losses: dict[float, float] = {}
 
         def loss(strength: float) -> float:
             if strength not in losses and not (losses and clock.over(0.0)):
                 trial = spec.with_options(strength=strength)
-                scores = self._fitted(trial, table, rows, weight, 0).scores(table, asked)
-                ones = np.ones(len(asked))
-                power = temperature(self.output, scores, target[asked], ones)
-                losses[strength] = float(
-                    self.output.losses(self.output.sharpen(scores, power), target[asked]).mean()
-                )
+                parts = zip(tables[:used], folds.train, folds.asked, strict=False)
+                found = [self._fitted(trial, t, rows, weight, 0).scores(t, asked) for t, rows, asked in parts]
+                scores = np.concatenate(found)
+                power = temperature(self.output, scores, goal, share)
+                each = self.output.losses(self.output.sharpen(scores, power), goal)
+                losses[strength] = float((each * share).sum() / max(float(share.sum()), 1e-12))
             return losses.get(strength, np.inf)
 
         for factor in (0.1, 10.0):
@@ -177,9 +176,11 @@ class Portfolio:
             self.weights = self.new_weights = {next(iter(tried)): 1.0}
             return
         chosen = greedy(self.output, scores, goal, folds.weight, self.seed)
-        self.weights = guarded(self.output, scores, chosen, goal, folds.weight)
-        new = {name: s for name, s in scores.items() if tried[name][0].new_rows}
-        self.new_weights = greedy(self.output, new or scores, goal, folds.weight, self.seed)
+        chosen = guarded(self.output, scores, chosen, goal, folds.weight)
+        self.weights = shrunk(self.output, scores, chosen, goal, folds.weight)
+        new = {name: s for name, s in scores.items() if tried[name][0].new_rows} or scores
+        chosen = greedy(self.output, new, goal, folds.weight, self.seed)
+        self.new_weights = shrunk(self.output, new, chosen, goal, folds.weight)
         blend = self.output.blend([scores[n] for n in self.weights], list(self.weights.values()))
         self.bias = class_bias(self.output, blend, goal, folds.weight)
         seconds = round(sum(row["seconds"] for row in self.leaderboard), 3)

@@ -103,6 +103,30 @@ def guarded(
     return weights
 
 
+def shrunk(
+    output: Output, scores: Mapping[str, Array], weights: dict[str, float], target: Array, weight: Array
+) -> dict[str, float]:
+    r"""``weights`` of numbers, a part of which moves to the first member, their mean.
+
+    Of many members one fits noise by chance. With the slope :math:`b` of the target on the average and its
+    standard error :math:`s`, the average counts by :math:`1 - 4 s^2 / b^2` (after James and Stein): an
+    average within two standard errors of nothing does not count, a sure one is hardly changed.
+    """
+    if output.kind != "numbers":
+        return weights
+    blend = output.blend([scores[n] for n in weights], list(weights.values()))
+    values, known = output.matrix(target)
+    share = known * weight[:, None]
+    size = max(float((share * blend**2).sum()), 1e-12)
+    slope = float((share * blend * values).sum()) / size
+    error = float(np.sqrt(((share * blend * (values - slope * blend)) ** 2).sum())) / size
+    kept = max(0.0, 1 - 4 * error**2 / slope**2) if slope > 0 else 0.0
+    mean = next(iter(scores))
+    moved = {name: kept * w for name, w in weights.items() if kept > 0}
+    moved[mean] = moved.get(mean, 0.0) + 1 - kept
+    return moved
+
+
 def class_bias(output: Output, scores: Array, target: Array, weight: Array) -> Array:
     """``[width]`` added to log-probabilities before the largest is chosen.
 

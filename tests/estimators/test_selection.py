@@ -1,0 +1,89 @@
+"""Which members are trusted, and which rows judge them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import ehnn
+from ehnn.estimators.portfolio.folds import Folds, fold_count
+from ehnn.estimators.portfolio.nets import MLP, Schedule, mlp_seconds
+from ehnn.estimators.portfolio.outputs import Output
+from ehnn.estimators.portfolio.portfolio import Portfolio
+from ehnn.estimators.portfolio.selection import shrunk
+
+NUMBERS = Output("numbers", 1)
+
+
+def test_an_average_within_two_standard_errors_of_nothing_is_the_mean() -> None:
+    random = np.random.default_rng(0)
+    y = random.standard_normal((400, 1))
+    ones = np.ones(400)
+    for signal, least, most in ((0.0, 0.7, 1.0), (1.0, 0.0, 0.05)):
+        scores = {"mean": np.zeros((400, 1)), "one": signal * y + 0.5 * random.standard_normal((400, 1))}
+        found = shrunk(NUMBERS, scores, {"one": 1.0}, y, ones)
+        assert sum(found.values()) == pytest.approx(1)
+        assert least <= found["mean"] <= most
+    classes = Output("classes", 2)
+    assert shrunk(classes, {}, {"one": 1.0}, np.zeros(3, np.int64), np.ones(3)) == {"one": 1.0}
+
+
+def test_noise_is_predicted_as_its_mean() -> None:
+    lost = []
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        edges = [random.choice(120, 4, replace=False).tolist() for _ in range(120)]
+        x = torch.from_numpy(random.standard_normal((120, 5))).float()
+        h = ehnn.Hypergraph.from_edges(edges, 120, x=x)
+        y = random.standard_normal(120)
+        fitted = ehnn.NodeRegressor(budget=0.01).fit(h, {i: y[i] for i in range(90)})
+        asked = y[90:]
+        error, least = ((asked - p) ** 2 for p in (fitted.predict(h)[90:], y[:90].mean()))
+        lost.append((error.sum() - least.sum()) / ((asked - asked.mean()) ** 2).sum())
+    assert np.mean(lost) < 0.02
+
+
+@pytest.mark.parametrize(("rows", "folds", "judged"), [(20, 15, 3), (75, 10, 2), (150, 5, 1), (2000, 3, 1)])
+def test_few_rows_are_judged_more_often(rows: int, folds: int, judged: int) -> None:
+    output, target = Output("classes", 2), np.arange(rows) % 2
+    drawn = Folds.draw(output, target, None, 0)
+    assert len(drawn.train) == folds == judged * fold_count(rows)
+    assert np.array_equal(np.bincount(drawn.checked, minlength=rows), np.full(rows, judged))
+    for train, asked, place in zip(drawn.train, drawn.asked, drawn.place, strict=True):
+        assert not np.intersect1d(train, asked).size
+        assert np.array_equal(drawn.checked[place], asked)
+
+
+def test_a_penalty_is_judged_on_all_folds_of_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted: list[tuple[float, int]] = []
+    plain = Portfolio._fitted
+
+    def counted(self: Portfolio, spec, table, rows, weight, number):  # type: ignore[no-untyped-def]
+        if spec.name == "linear: features":
+            fitted.append((dict(spec.options).get("strength", 1.0), len(rows)))
+        return plain(self, spec, table, rows, weight, number)
+
+    monkeypatch.setattr(Portfolio, "_fitted", counted)
+    x = torch.randn(200, 2, generator=torch.Generator().manual_seed(0))
+    h = ehnn.Hypergraph.from_edges([[0, 1]], 200, x=x)
+    ehnn.NodeClassifier(budget=0.01).fit(h, (x[:, 0] > 0).long().tolist())
+    assert len([one for one in fitted if one[0] == fitted[0][0]]) >= 5
+
+
+def test_dropout_of_members_is_seeded() -> None:
+    """The same seed gives the same network; the state of the process has no part in it."""
+    x, y = np.random.default_rng(0).standard_normal((60, 3)).astype(np.float32), np.arange(60) % 2
+    found = []
+    for process, seed in ((0, 1), (5, 1), (0, 2)):
+        torch.manual_seed(process)
+        model = MLP(Output("classes", 2), schedule=Schedule(3))
+        found.append(model.fit(x, y, np.arange(60), None, seed).scores(x))
+    np.testing.assert_array_equal(found[0], found[1])
+    assert np.abs(found[0] - found[2]).max() > 1e-3
+
+
+def test_more_rows_and_columns_take_longer() -> None:
+    few, many = (mlp_seconds(rows, 50, Schedule(20)) for rows in (1000, 100_000))
+    assert 0 < few < many
+    assert mlp_seconds(1000, 500, Schedule(20)) > few
