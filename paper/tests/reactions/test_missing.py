@@ -41,6 +41,12 @@ def test_a_reaction_of_one_metabolite_is_exchanged_too():
     assert half_swapped(rows, seed=1).tails.toarray()[0, 0] == 0
 
 
+def test_a_metabolite_on_both_sides_stays_one():
+    rows = Rows(csr_array(np.eye(1, 9)), csr_array(np.eye(1, 9)))
+    found = half_swapped(rows, seed=0)
+    assert found.tails.indices.tolist() == found.heads.indices.tolist() != [0]
+
+
 def test_swapped_reactions_need_metabolites():
     rows = Rows(csr_array([[1.0, 1, 1]]), csr_array((1, 3)))
     with pytest.raises(ValueError, match="no 3 of 3 metabolites were found"):

@@ -62,25 +62,33 @@ def half_swapped(rows: Rows, seed: int) -> Rows:
     The new ones are drawn evenly from all metabolites that the reaction does not have, and take the side and
     the coefficient of those they stand for.
     """
-    draw, count = np.random.default_rng(seed), rows.tails.shape[1]
+    count = rows.tails.shape[1]
     parts = [side.tocoo() for side in (rows.tails, rows.heads)]
     edge = np.concatenate([part.row for part in parts]).astype(np.int64)
-    node = np.concatenate([part.col for part in parts]).astype(np.int64)
+    code = edge * count + np.concatenate([part.col for part in parts])
     coef = np.concatenate([part.data for part in parts])
     side = np.repeat([-1, 1], [part.nnz for part in parts])
-    size = np.bincount(edge, minlength=len(rows))
-    shuffled = np.lexsort([draw.random(len(edge)), edge])
-    rank = np.empty_like(edge)
-    rank[shuffled] = np.arange(len(edge)) - np.repeat(np.cumsum(size) - size, size)
-    swapped = rank < np.maximum(size // 2, 1)[edge]
-    taken, wanted = edge * count + node, np.flatnonzero(swapped)
-    new = node.copy()
+    members = code[~_repeated(code)]  # a metabolite on both sides is one member
+    new, order = _exchanged(members, count, seed), np.argsort(members)
+    node = new[order[np.searchsorted(members[order], code)]]
+    return rows_of(node, edge, side, coef, (len(rows), count))
+
+
+def _exchanged(members: np.ndarray, count: int, seed: int) -> np.ndarray:
+    """``[members]`` the node of each member (row · count + node), or another one for half of a row."""
+    draw, row = np.random.default_rng(seed), members // count
+    size = np.bincount(row)
+    shuffled = np.lexsort([draw.random(len(row)), row])
+    rank = np.empty_like(row)
+    rank[shuffled] = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
+    swapped = rank < np.maximum(size // 2, 1)[row]
+    new, wanted = members % count, np.flatnonzero(swapped)
     for _ in range(_TRIES):
         new[wanted] = draw.integers(count, size=len(wanted))
-        again = np.isin(edge * count + new, taken) | _repeated(edge * count + new)
-        wanted = np.flatnonzero(swapped & again)
+        found = row * count + new
+        wanted = np.flatnonzero(swapped & (np.isin(found, members) | _repeated(found)))
         if not len(wanted):
-            return rows_of(new, edge, side, coef, (len(rows), count))
+            return new
     raise ValueError(f"no {int(size.max())} of {count} metabolites were found for a swapped reaction")
 
 
