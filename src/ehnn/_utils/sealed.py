@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from .atomic import atomic_write
-from .untrusted import parse_json, told
+from .untrusted import parse_json, shortened
 
 _SUM, _STATE = "sha256", "state"
 
@@ -43,7 +43,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], Any]:
             about = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError, ValueError, TypeError, RuntimeError) as error:
-        raise ValueError(told(error)) from error
+        raise ValueError(shortened(error)) from error
     whole = json.loads(about.get(_STATE, "null"))
     if not isinstance(whole, dict) or not {"value", _SUM} <= whole.keys():
         raise ValueError("it has no checksum")
@@ -119,7 +119,7 @@ def read_document(
     try:
         return about, load(data)
     except (SafetensorError, ValueError, KeyError) as error:
-        raise ValueError(f"{path.with_name(name)} is damaged: {told(error)}") from error
+        raise ValueError(f"{path.with_name(name)} is damaged: {shortened(error)}") from error
 
 
 def json_sum(about: Mapping[str, Any]) -> str:

@@ -28,7 +28,7 @@ _BROKEN = (
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
-def told(error: BaseException | str, limit: int = 200) -> str:
+def shortened(error: BaseException | str, limit: int = 200) -> str:
     """What a library says about a file, cut to ``limit`` characters: it may repeat a whole header."""
     text = str(error) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -66,7 +66,7 @@ def parse_json(data: bytes | str, wrong: str, pairs: Any = None) -> Any:
     except RecursionError:
         raise ValueError(f"{wrong}: it is nested too deeply") from None
     except ValueError as error:
-        raise ValueError(f"{wrong}: {told(error)}") from error
+        raise ValueError(f"{wrong}: {shortened(error)}") from error
     return value
 
 
@@ -87,11 +87,11 @@ def read_arrays(path: str | os.PathLike[str], what: str) -> dict[str, np.ndarray
     except FileNotFoundError:
         raise
     except _BROKEN as error:
-        raise ValueError(f"{path} is not an npz file of {what}: {told(error)}") from error
+        raise ValueError(f"{path} is not an npz file of {what}: {shortened(error)}") from error
 
 
 def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
-    name = told(repr(info.filename), 60)
+    name = shortened(repr(info.filename), 60)
     if info.compress_type not in _METHODS or info.flag_bits & 1:
         raise ValueError(f"{name} is packed in a way that is not read")
     with archive.open(info) as file:
@@ -103,7 +103,9 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
             raise ValueError(f"{name} holds Python objects; plain arrays are expected")
         data = file.read()
     if math.prod(shape) * dtype.itemsize != len(data) or min(shape, default=0) < 0:
-        raise ValueError(f"{name} claims {dtype} of shape {told(str(shape), 60)} and has {len(data):,} bytes")
+        raise ValueError(
+            f"{name} claims {dtype} of shape {shortened(str(shape), 60)} and has {len(data):,} bytes"
+        )
     array = np.frombuffer(bytearray(data), dtype=dtype) if data else np.empty(0, dtype)
     return array.reshape(shape, order="F" if fortran else "C")
 
@@ -114,7 +116,7 @@ def _header(file: Any, version: tuple[int, int], name: str) -> tuple[tuple[int, 
     try:
         return read(file, max_header_size=_HEADER)
     except (ValueError, SyntaxError, TypeError, tokenize.TokenError, RecursionError) as error:
-        raise ValueError(f"{name} has no header of NumPy: {told(error, 80)}") from error
+        raise ValueError(f"{name} has no header of NumPy: {shortened(error, 80)}") from error
 
 
 def read_tensors(path: str | os.PathLike[str], what: str) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -133,5 +135,5 @@ def parse_tensors(data: bytes, wrong: str) -> tuple[dict[str, Tensor], dict[str,
         length = int.from_bytes(data[:8], "little")
         found = json.loads(data[8 : 8 + length]).get("__metadata__")
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
-        raise ValueError(f"{wrong}: {told(error)}") from error
+        raise ValueError(f"{wrong}: {shortened(error)}") from error
     return tensors, found or {}

@@ -6,7 +6,7 @@ import tarfile
 import zlib
 from pathlib import Path
 
-from ehnn._utils.untrusted import allowed, check_file, told
+from ehnn._utils.untrusted import allowed, check_file, shortened
 
 
 def extract(archive: Path, into: Path) -> Path:
@@ -23,13 +23,13 @@ def extract(archive: Path, into: Path) -> Path:
             _check_sizes(tar, allowed(archive.stat().st_size))
             tar.extractall(into, filter="data")
     except tarfile.FilterError as error:
-        raise ValueError(f"{archive} was refused: {told(error)}") from error
+        raise ValueError(f"{archive} was refused: {shortened(error)}") from error
     except FileNotFoundError as error:
         if not archive.exists():
             raise
-        raise ValueError(f"{archive} is not a whole tar file: {told(error)}") from error
+        raise ValueError(f"{archive} is not a whole tar file: {shortened(error)}") from error
     except (tarfile.TarError, EOFError, OSError, KeyError, ValueError, OverflowError, zlib.error) as error:
-        raise ValueError(f"{archive} is not a whole tar file: {told(error)}") from error
+        raise ValueError(f"{archive} is not a whole tar file: {shortened(error)}") from error
     return into
 
 

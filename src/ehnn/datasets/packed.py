@@ -9,7 +9,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from ehnn._utils.untrusted import read_arrays, told
+from ehnn._utils.untrusted import read_arrays, shortened
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io._support import check_bound
@@ -86,7 +86,7 @@ def _features(path: Path, arrays: dict[str, np.ndarray], num_nodes: int) -> Tens
         matrix.check_format(full_check=True)
         dense = matrix.toarray()
     except (ValueError, TypeError, IndexError) as error:
-        raise ValueError(f"{path}: the arrays {_SPARSE} are not a CSR matrix: {told(error)}") from error
+        raise ValueError(f"{path}: the arrays {_SPARSE} are not a CSR matrix: {shortened(error)}") from error
     if not np.isfinite(dense).all():
         raise ValueError(f"{path}: 'x_data' holds a number that is not finite")
     return torch.from_numpy(dense)

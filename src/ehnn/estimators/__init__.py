@@ -41,7 +41,10 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Estimator:
     ``model`` is the factory of the network, needed where the estimator was made with one of its own; see
     `Estimator.load`.
 
-    >>> model = load("folder")  # doctest: +SKIP
+    >>> edges = [[0, 1, 2], [0, 2], [1, 2], [3, 4, 5], [3, 5], [4, 5]]
+    >>> NodeClassifier(budget="fast").fit(edges, ["a", "a", None, "b", "b", None]).save("folder")
+    >>> load("folder").classes_.tolist()
+    ['a', 'b']
     """
     from .storage import read
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ehnn._utils.optional import suggest
 from ehnn._utils.schema import check
-from ehnn._utils.untrusted import told
+from ehnn._utils.untrusted import shortened
 from ehnn._utils.validation import as_count, short
 from ehnn.hypergraph import Hypergraph
 from ehnn.tables.reader import Reader
@@ -160,7 +160,7 @@ class Estimator:
             device = torch.device(self.device)
             torch.empty(0, device=device)
         except (RuntimeError, AssertionError) as error:
-            raise ValueError(f"device {self.device!r} is not to be had here: {error}") from error
+            raise ValueError(f"device {self.device!r} is not available: {error}") from error
         return device
 
     @property
@@ -173,7 +173,7 @@ class Estimator:
         return self.model_.portfolio.leaderboard
 
     def _auto_settings(self) -> dict[str, Any]:
-        """What `AutoNodes.fit` and its kin want to know."""
+        """The settings that `AutoNodes.fit` and the fits of other tasks read."""
         self.check_settings()
         plan = {"model": "ehnn-mlp", "width": self.width, "dropout": self.dropout, "options": self.options}
         plan["epochs"] = as_count(self.epochs, "epochs", 1)
@@ -299,7 +299,7 @@ class Estimator:
         try:
             return cls._rebuild(about, tensors, model)
         except (ValueError, LookupError, TypeError, AttributeError, RuntimeError, ArithmeticError) as error:
-            why = told(f"{type(error).__name__}: {error}")
+            why = shortened(f"{type(error).__name__}: {error}")
             raise ValueError(f"{path} is damaged, or of another version: {why}") from error
 
     @classmethod

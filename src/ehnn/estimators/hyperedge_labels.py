@@ -45,7 +45,10 @@ class HyperedgeClassifier(Classifies, HyperedgeEstimator):
 class HyperedgeRegressor(Regresses, HyperedgeEstimator):
     """What number goes with a hyperedge? One or several. ``score`` is R².
 
-    >>> HyperedgeRegressor().fit(h, amounts).predict(h)  # one for each hyperedge  # doctest: +SKIP
+    >>> edges = [[0, 1, 2], [0, 2], [1, 2], [3, 4, 5], [3, 5], [4, 5]]
+    >>> model = HyperedgeRegressor(budget="fast").fit(edges, [3.0, 2.0, 2.0, 3.0, None, None])
+    >>> model.predict(edges).shape  # a number for each hyperedge
+    (6,)
 
     See `Estimator`, `NodeEstimator` and `HyperedgeEstimator` for the parameters.
     """

@@ -180,7 +180,10 @@ class HypergraphEstimator(Estimator):
 class HypergraphClassifier(Classifies, HypergraphEstimator):
     """Which class is a hypergraph of? One of several classes, or several yes/no labels.
 
-    >>> HypergraphClassifier().fit(hypergraphs, classes).predict(others)  # doctest: +SKIP
+    >>> pairs, triples = [[[0, 1], [1, 2]]] * 6, [[[0, 1, 2], [1, 2, 3]]] * 6
+    >>> model = HypergraphClassifier(budget="fast").fit([*pairs, *triples], ["pairs"] * 6 + ["triples"] * 6)
+    >>> model.predict([[[0, 1, 2], [0, 2, 3]]]).tolist()
+    ['triples']
 
     See `Estimator` and `HypergraphEstimator` for the parameters.
     """
@@ -190,7 +193,10 @@ class HypergraphClassifier(Classifies, HypergraphEstimator):
 class HypergraphRegressor(Regresses, HypergraphEstimator):
     """What number goes with a hypergraph? One or several. ``score`` is R².
 
-    >>> HypergraphRegressor().fit(hypergraphs, numbers).predict(others)  # doctest: +SKIP
+    >>> pairs, triples = [[[0, 1], [1, 2]]] * 6, [[[0, 1, 2], [1, 2, 3]]] * 6
+    >>> model = HypergraphRegressor(budget="fast").fit([*pairs, *triples], [2.0] * 6 + [3.0] * 6)
+    >>> model.predict([[[0, 1, 2], [0, 2, 3]]]).shape  # a number for each hypergraph
+    (1,)
 
     See `Estimator` and `HypergraphEstimator` for the parameters.
     """

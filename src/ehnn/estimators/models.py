@@ -46,7 +46,7 @@ class Plan:
 
     With ``residual`` nodes keep, from layer to layer, what they were: means and attention over hyperedges
     thin out a node's own features. It serves where these say most; where the company says more, a model that
-    keeps them learns a few labels by heart.
+    keeps them memorises a few labels.
     """
 
     model: str | Factory
@@ -138,7 +138,7 @@ class WithSkip(nn.Module):
     """A stack from nodes to nodes, plus a small MLP on the features of each node itself.
 
     Means over hyperedges thin out what a node says itself; the second path keeps it. It serves where features
-    are few and sure (structural ones); many noisy ones it learns by heart.
+    are few and sure (structural ones); it memorises many noisy ones.
     """
 
     def __init__(self, stack: Stack, d_in: int, d_out: int, width: int, dropout: float) -> None:

@@ -321,6 +321,8 @@ class NodeRegressor(Regresses, NodeEstimator):
     Numbers are standardised for training and given back on their own scale. ``score`` is R².
     See `Estimator` and `NodeEstimator` for the parameters.
 
-    >>> model = NodeRegressor().fit(h, prices)  # a number or None for each node  # doctest: +SKIP
-    >>> model.predict(h)  # doctest: +SKIP
+    >>> edges = [[0, 1, 2], [0, 2], [1, 2], [3, 4, 5], [3, 5], [4, 5]]
+    >>> model = NodeRegressor(budget="fast").fit(edges, [1.0, 1.0, None, 9.0, 9.0, None])
+    >>> model.predict(edges).shape  # a number for each node
+    (6,)
     """

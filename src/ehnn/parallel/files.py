@@ -13,7 +13,7 @@ from torch import Tensor
 from ehnn._utils.atomic import atomic_write
 from ehnn._utils.schema import check as check_schema
 from ehnn._utils.schema import count, positive
-from ehnn._utils.untrusted import parse_json, told
+from ehnn._utils.untrusted import parse_json, shortened
 from ehnn.hypergraph import Hypergraph
 
 from .owners import Partition, cut_report
@@ -113,7 +113,7 @@ def read_shard(directory: str | Path, rank: int, ranks: int) -> dict[str, Tensor
     try:
         tensors = load(data)
     except SafetensorError as error:
-        raise ValueError(f"shard {path} is not a safetensors file: {told(error)}") from error
+        raise ValueError(f"shard {path} is not a safetensors file: {shortened(error)}") from error
     try:
         check(tensors, rank, ranks)
     except ValueError as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ehnn._utils.atomic import atomic_write
-from ehnn._utils.untrusted import told
+from ehnn._utils.untrusted import shortened
 
 from . import parts
 from .attention import Attention
@@ -203,7 +203,7 @@ def _explanations(folder: Path, notes: list[str]) -> dict[str, Any]:
     try:
         return {"explanations": json.loads(path.read_text(encoding="utf-8"))}
     except (ValueError, RecursionError) as error:
-        notes.append(f"{path.name}: {told(error)}")
+        notes.append(f"{path.name}: {shortened(error)}")
         return {}
 
 
@@ -219,7 +219,7 @@ def _checkpoint(folder: Path, notes: list[str]) -> dict[str, Any]:
             identity = json.loads(file.metadata()["state"])["value"]["identity"]
         return {"parameters": identity["config"] | {"seeds": identity["seeds"]}}
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
-        notes.append(f"{path.name}: {told(error)}")
+        notes.append(f"{path.name}: {shortened(error)}")
         return {}
 
 

@@ -38,6 +38,10 @@ class Layout:
         header: whether the first line has the names of the columns; without it they are called 1, 2 …
         separator: between the members of a list or line.
         delimiter: between the cells of a table.
+
+    >>> layout = Layout(node="person", edge="club")  # the kind is found out from the file
+    >>> layout.kind, layout.node, layout.edge
+    ('auto', 'person', 'club')
     """
 
     kind: str = "auto"

@@ -20,6 +20,11 @@ class Merged:
         h: nodes and hyperedges of the known one, in their order, then those that are new.
         nodes, edges: ``[new.num_nodes]`` and ``[new.num_edges]`` numbers in ``h`` of those of the new one.
         new_nodes, new_edges: how many of them are not in the known one.
+
+    >>> from ehnn.io import from_named_edges
+    >>> found = merge(from_named_edges({"s": ["a", "b"]}), from_named_edges({"t": ["a", "c"]}))
+    >>> found.h.num_nodes, found.new_nodes, found.new_edges
+    (3, 1, 1)
     """
 
     h: Hypergraph

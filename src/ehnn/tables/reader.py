@@ -34,6 +34,11 @@ class Source:
         nodes: a table of nodes, or None.
         layout: which columns of ``data`` mean what.
         id_column: the column of ``nodes`` that has their names.
+
+    >>> import pandas as pd
+    >>> members = pd.DataFrame({"person": ["ann", "bo", "bo"], "club": ["chess", "chess", "tennis"]})
+    >>> Source(members, layout=Layout(node="person", edge="club")).read().h.num_edges
+    2
     """
 
     data: Any

@@ -30,6 +30,13 @@ class TableData:
         reader: reads later tables in the same way.
         sheet: the tables as they were read.
         remarks: what a user should know.
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"person": ["ann", "bo", "bo"], "club": ["chess", "chess", "tennis"]})
+    >>> table["team"] = ["red", "blue", "blue"]
+    >>> found = read(table, "team", node_column="person", edge_column="club")
+    >>> found.task, found.h.node_names, found.y
+    ('nodes', ('ann', 'bo'), ['red', 'blue'])
     """
 
     h: Hypergraph

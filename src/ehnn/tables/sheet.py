@@ -19,6 +19,13 @@ class Columns:
     """A table whose rows are about nodes, or about sets; ``owner`` (``[rows]``) says which, -1: none.
 
     ``what`` they are ("node", "set") and their ``names`` are for messages.
+
+    >>> import pandas as pd
+    >>> from ehnn.tables import Layout, read_sheet
+    >>> table = pd.DataFrame({"person": ["ann", "bo", "bo"], "club": ["chess", "chess", "tennis"]})
+    >>> columns = read_sheet(table, Layout(node="person", edge="club")).nodes
+    >>> columns.what, columns.owner.tolist()
+    ('node', [0, 1, 1])
     """
 
     table: Table
@@ -49,6 +56,13 @@ class Sheet:
     ``line(edge)`` is where a set stands, for messages; ``id_column`` is that of a table of nodes;
     ``remarks`` are for the user; ``incidences``: what is said of a node within a set, in the order of
     ``h.index``; ``digest`` is a sum over the table.
+
+    >>> import pandas as pd
+    >>> from ehnn.tables import read_sheet
+    >>> table = pd.DataFrame({"person": ["ann", "bo", "bo"], "club": ["chess", "chess", "tennis"]})
+    >>> sheet = read_sheet(table, Layout(node="person", edge="club"))
+    >>> sheet.h.edges(), sheet.h.edge_names
+    ([[0, 1], [1]], ('chess', 'tennis'))
     """
 
     path: str

@@ -38,6 +38,11 @@ def read_sheet(data: Any, layout: Layout, loose: bool = False) -> Sheet:
 
     Raises:
         ValueError: names the file, the line and the column.
+
+    >>> from pathlib import Path
+    >>> _ = Path("members.csv").write_text("person,club\\nann,chess\\nbo,chess\\nbo,tennis\\n")
+    >>> read_sheet("members.csv", Layout(node="person", edge="club")).h.node_names
+    ('ann', 'bo')
     """
     return replace(_read(data, layout, loose), digest=digest_of(data))
 

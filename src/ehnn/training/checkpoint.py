@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ehnn._utils.sealed import load_tensors, save_tensors
-from ehnn._utils.untrusted import told
+from ehnn._utils.untrusted import shortened
 
 NAME = "checkpoint.safetensors"
 RESTART = "remove it to start the run again"
@@ -31,7 +31,7 @@ def load_checkpoint(directory: Path) -> tuple[dict[str, Tensor], dict[str, Any]]
         if not isinstance(state, dict):
             raise ValueError("it holds no state of a training")
     except (ValueError, RecursionError) as error:
-        reason = f"is not a checkpoint of ehnn, or damaged: {told(error)}"
+        reason = f"is not a checkpoint of ehnn, or damaged: {shortened(error)}"
         raise ValueError(f"{path} {reason}; {RESTART}") from error
     return tensors, state
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import nn
 
-from ehnn._utils.untrusted import told
+from ehnn._utils.untrusted import shortened
 
 from .config import TrainConfig
 from .runs import Runs
@@ -32,7 +32,7 @@ def identity(runs: Runs, config: TrainConfig) -> dict[str, Any]:
 def check_same(directory: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
     """A ValueError names what is not the same in two identities."""
     if there != here:
-        names = told(", ".join(differences(there, here)), 300)
+        names = shortened(", ".join(differences(there, here)), 300)
         raise ValueError(
             f"{directory} holds a run with other settings (what differs: {names}); choose another directory"
         )

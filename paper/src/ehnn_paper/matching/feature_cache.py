@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn._utils.atomic import atomic_write
-from ehnn._utils.untrusted import read_tensors, told
+from ehnn._utils.untrusted import read_tensors, shortened
 
 from .features import see
 from .keypoints import Keypoints
@@ -180,12 +180,14 @@ def _features(tensors: dict[str, Tensor], name: str) -> tuple[Tensor, Tensor]:
     """Those at the keypoints, ``[n, channels]``, and of the whole image, ``[channels]``."""
     features, whole = tensors.get(f"{name}.features"), tensors[f"{name}.whole"]
     if features is None or (features.dim(), whole.dim()) != (2, 1) or not features.is_floating_point():
-        raise ValueError(f"features of {told(name, 40)} are missing or have another shape")
+        raise ValueError(f"features of {shortened(name, 40)} are missing or have another shape")
     return features, whole
 
 
 def _damaged(path: Path, error: Exception | str) -> ValueError:
-    return ValueError(f"{path} is damaged ({told(error)}); delete it and its features are computed again")
+    return ValueError(
+        f"{path} is damaged ({shortened(error)}); delete it and its features are computed again"
+    )
 
 
 @contextmanager

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ehnn._utils.optional import require
-from ehnn._utils.untrusted import told
+from ehnn._utils.untrusted import shortened
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -153,7 +153,7 @@ def _tar_index(path: Path, _: int) -> dict[str, ImageFile]:
         with tarfile.open(path, "r:") as tar:
             members = [m for m in tar.getmembers() if m.isreg() and not m.issparse()]
     except (tarfile.TarError, EOFError, OSError, ValueError, OverflowError) as error:
-        raise ValueError(f"{path} is not a whole, uncompressed tar file: {told(error)}") from error
+        raise ValueError(f"{path} is not a whole, uncompressed tar file: {shortened(error)}") from error
     size = path.stat().st_size
     if any(m.size < 0 or m.offset_data + m.size > size for m in members):
         raise ValueError(f"{path} is not a whole, uncompressed tar file: it ends within a file")
@@ -166,7 +166,7 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        raise ValueError(f"cannot read the image in {path}: {told(error)}") from error
+        raise ValueError(f"cannot read the image in {path}: {shortened(error)}") from error
 
 
 def _check_size(size: tuple[int, int], length: int) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ehnn._utils.untrusted import allowed, check_file, told
+from ehnn._utils.untrusted import allowed, check_file, shortened
 
 _TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _MATRIX, _COMPRESSED = 14, 15
@@ -28,7 +28,7 @@ def read_matrix(path: Path, name: str) -> np.ndarray:
     try:
         return _find(data, name)
     except (ValueError, zlib.error) as error:
-        raise ValueError(f"{path} is not a MATLAB file of numbers: {told(error)}") from error
+        raise ValueError(f"{path} is not a MATLAB file of numbers: {shortened(error)}") from error
 
 
 def _find(data: bytes, name: str) -> np.ndarray:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ehnn._utils.atomic import atomic_write
 from ehnn._utils.schema import check, positive
-from ehnn._utils.untrusted import parse_json, read_tensors, told
+from ehnn._utils.untrusted import parse_json, read_tensors, shortened
 from ehnn._utils.validation import short
 
 from .feature_cache import weights_hash
@@ -92,7 +92,9 @@ def load_matcher(
         model = PairModel(make(), trained() if own else None)
         model.load_state_dict({name: value.float() for name, value in state.items()})
     except (RuntimeError, TypeError, ValueError, ArithmeticError, AttributeError, KeyError) as error:
-        raise ValueError(f"{path} does not fit its model {short(about['model'])}: {told(error)}") from error
+        raise ValueError(
+            f"{path} does not fit its model {short(about['model'])}: {shortened(error)}"
+        ) from error
     if not own:
         model.backbone = _checked(frozen(), about["backbone"], path)
     return model.eval(), about

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as xml
 
 import torch
 
-from ehnn._utils.untrusted import told
+from ehnn._utils.untrusted import shortened
 from ehnn._utils.validation import short
 from ehnn.io._support import read_text
 
@@ -97,4 +97,4 @@ def _parse(path: Path) -> xml.Element:
     try:
         return xml.fromstring(text)
     except (xml.ParseError, ValueError) as error:
-        raise ValueError(f"{path} is not XML: {told(error)}") from error
+        raise ValueError(f"{path} is not XML: {shortened(error)}") from error

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ehnn._utils.schema import vector
-from ehnn._utils.untrusted import told
+from ehnn._utils.untrusted import shortened
 from ehnn._utils.validation import short
 
 from .files import DataDir, absent, find_vision_file, find_vision_folder, read_records
@@ -92,7 +92,7 @@ def _keypoints(name: str, points: object, size: list[int], image: ImageFile, pat
         scaled = (found[:2] * (SIZE / np.asarray(size, dtype=np.float64)[:, None])).T
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise ValueError(
-            f"{path}: {short(name)} must have 2 rows of coordinates and a size: {told(error)}"
+            f"{path}: {short(name)} must have 2 rows of coordinates and a size: {shortened(error)}"
         ) from error
     try:
         return Keypoints(name, name.split("/")[0], _float(scaled), tuple(map(str, range(len(scaled)))), image)

@@ -9,7 +9,7 @@ DATASETS = (
 """Columns of Table 2."""
 
 NOT_PUBLISHED = ("modelnet40", "yelp")
-"""Datasets of which some files are not to be had everywhere."""
+"""Datasets of which some files are not publicly available."""
 
 _TABLE = """
 mlp                 87.18±4.44  81.42±0.49 100.00±0.00 85.52±1.49 96.14±0.36 31.96±0.44 67.93±2.33 45.51±0.24 81.53±2.26 63.28±0.37

@@ -49,7 +49,7 @@ def reproduce(
     A figure of fewer runs or fewer epochs than the one in its place is reported and not written, so that a
     quick look leaves a published table as it is. The table (``nodes.md``) and the figure (``nodes.png``,
     where matplotlib is installed) follow at the end, if there is anything new.
-    What cannot be done (files that are not to be had or corrupted, a model that is too big for memory or
+    What cannot be done (files that are missing or corrupted, a model that is too big for memory or
     diverges) is reported and left out. Returns what went wrong, one line each. ``options`` go to `run`.
 
     Args:

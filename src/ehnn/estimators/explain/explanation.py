@@ -28,6 +28,9 @@ class Contribution:
         effect: the log-odds of the class (the predicted number) with it, less those without it. Above 0 it
             speaks for the class.
         without: the probability of the class (the predicted number) without it.
+
+    >>> Contribution("hyperedge", "chess", "4 members", 1.5, 0.4).effect
+    1.5
     """
 
     kind: str
@@ -52,6 +55,11 @@ class Explanation:
             that every effect is exactly what removing the thing does.
         near_value: ``value`` on this neighbourhood.
         untried: how many hyperedges, co-members and features were not tried, by kind.
+
+    >>> part = Contribution("hyperedge", "chess", "4 members", 1.5, 0.4)
+    >>> print(Explanation("ann", "red", "red", 0.75, "log-odds", (part,)))
+    ann: predicted red, p(red) = 0.750
+      +1.50  hyperedge  chess  4 members
     """
 
     row: Any
@@ -103,7 +111,13 @@ class Explanation:
 
 
 class Explanations(Sequence[Explanation]):
-    """Explanations of several rows."""
+    """Explanations of several ``rows``, as ``estimator.explain(h, rows)`` returns them.
+
+    >>> part = Contribution("hyperedge", "chess", "4 members", 1.5, 0.4)
+    >>> found = Explanations([Explanation("ann", "red", "red", 0.75, "log-odds", (part,))])
+    >>> len(found), found[0].row, found.to_dict()[0]["contributions"][0]["name"]
+    (1, 'ann', 'chess')
+    """
 
     def __init__(self, rows: Sequence[Explanation]) -> None:
         self.rows = tuple(rows)

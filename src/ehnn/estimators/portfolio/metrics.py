@@ -1,4 +1,4 @@
-"""Figures of predictions: accuracy, macro-F1 and their kin, with intervals."""
+"""Figures of predictions: accuracy, macro-F1 and others, with intervals."""
 
 from __future__ import annotations
 
