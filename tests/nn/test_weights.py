@@ -10,7 +10,6 @@ from ehnn import Hypergraph
 from ehnn.hypergraph.weighted import WeightedPattern
 from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer, Readout, baselines
 from ehnn.ops import explain, segment_mean, segment_softmax_sum, segment_sum
-from ehnn.parallel.sampling import sample
 from ehnn.testing import assert_equivariant
 
 EDGES = [[0, 1, 2], [1, 3], [], [0, 3, 4], [1, 3]]
@@ -172,10 +171,5 @@ def test_what_does_not_use_weights_says_so():
         baselines.HGNN(2, 2, width=4).double()(h)
     with pytest.warns(UserWarning, match="UniGCNII ignores edge_weight"):
         baselines.UniGCNII(2, 2, width=4).double()(h.replace(incidence_weight=None))
-    with pytest.raises(ValueError, match="sampling does not use incidence_weight"):
-        sample(h, [0], [(2, 2)])
-    drawn = sample(h.replace(incidence_weight=None), [0], [(2, 2)])
-    with pytest.raises(ValueError, match="a layer on a sample does not use edge_weight"):
-        drawn.overlap("nodes", "edges")
     with pytest.raises(ValueError, match="weights get no gradient"):
         h.replace(edge_weight=h.edge_weight.requires_grad_()).overlap("edges", "nodes")

@@ -6,6 +6,7 @@ import logging
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 from functools import partial
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 import ehnn
 from ehnn import Hypergraph
+from ehnn._utils.atomic import locked
 from ehnn_paper.nodes import search as nodes_search
 from ehnn_paper.nodes import tune as tuning
 from ehnn_paper.nodes.config import MODELS, make_model
@@ -156,6 +158,23 @@ def test_a_storage_that_cannot_be_opened_is_named(h, tmp_path, monkeypatch):
     monkeypatch.setattr(tuning, "_PAUSE", 0.0)
     with pytest.raises(ValueError, match=r"storage must be an SQLite file .*unable to open"):
         tuning.tune("zoo", "hgnn", storage=tmp_path, h=h, **OPTIONS)
+
+
+def test_a_waiting_trial_is_taken_by_one_process_alone(tmp_path):
+    storage = tuning._one_at_a_time(optuna.storages.RDBStorage, tmp_path / "s.db")(
+        f"sqlite:///{tmp_path / 's.db'}"
+    )
+    study = optuna.create_study(storage=storage)
+    study.enqueue_trial({"x": 1})
+    trial = study.trials[0]._trial_id
+    take = partial(storage.set_trial_state_values, trial, optuna.trial.TrialState.RUNNING)
+    with ThreadPoolExecutor() as pool:
+        with locked(tmp_path):  # as another process that is taking one
+            taken = pool.submit(take)
+            with pytest.raises(TimeoutError):
+                taken.result(timeout=0.3)
+        assert taken.result(timeout=60)
+    assert not take()
 
 
 def test_two_processes_share_a_study(data_dir, tmp_path):

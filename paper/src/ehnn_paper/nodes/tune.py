@@ -278,7 +278,7 @@ def _study(optuna: Any, name: str, path: Path, sampler: Any) -> Any:
 
 def _open_study(optuna: Any, name: str, path: Path, sampler: Any) -> Any:
     path.parent.mkdir(parents=True, exist_ok=True)
-    kind = optuna.storages.RDBStorage
+    kind = _one_at_a_time(optuna.storages.RDBStorage, path)
     names = ("heartbeat_stale_trial_callback", "failed_trial_callback")  # since Optuna 4.9, and before
     callback = next(name for name in names if name in inspect.signature(kind.__init__).parameters)
     with _quiet(optuna):
@@ -292,6 +292,17 @@ def _open_study(optuna: Any, name: str, path: Path, sampler: Any) -> Any:
     return optuna.create_study(
         storage=storage, sampler=sampler, study_name=name, direction="maximize", load_if_exists=True
     )
+
+
+def _one_at_a_time(kind: Any, path: Path) -> Any:
+    """A storage in which two processes cannot take the same waiting trial: SQLite locks no rows."""
+
+    class Storage(kind):
+        def set_trial_state_values(self, *args: Any, **options: Any) -> bool:
+            with locked(path.parent):
+                return bool(super().set_trial_state_values(*args, **options))
+
+    return Storage
 
 
 @contextmanager
