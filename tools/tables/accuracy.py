@@ -124,7 +124,7 @@ def hyperedges() -> str:
     def cell(model: str, setting: str) -> str:
         auroc = row("hyperedges", model=model, setting=setting, metric="auroc-hard")
         mrr = row("hyperedges", model=model, setting=setting, metric="mrr-hard")
-        return f"{figure(auroc, 1)} / {figure(mrr, 1, deviation=False)}"
+        return f"{figure(auroc, 1)} / {figure(mrr, 1, deviation=False)}" if auroc else "–"
 
     lines = [
         [TITLES[model], *(cell(model, setting) for setting in SETS.values())]
