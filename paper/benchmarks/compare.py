@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -146,6 +145,16 @@ def compare(before: Version, after: Version, name: str, rounds: int, budget: flo
     }  # fmt: skip
 
 
+def hardware(device: str) -> str:
+    import torch
+
+    if device != "cpu":
+        return f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}"
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    model = next((line.split(": ", 1)[1] for line in lines if line.startswith("model name")), "CPU")
+    return f"{model}, PyTorch {torch.__version__}"
+
+
 def commit_of(folder: Path) -> str:
     done = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=folder, capture_output=True, text=True
@@ -164,6 +173,7 @@ def main() -> None:
     parser.add_argument("--budget", type=float, default=2.0, help="seconds of a round")
     parser.add_argument("--only", nargs="*", choices=WORKLOADS, default=list(WORKLOADS))
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--commits", nargs=2, help="of the two folders, where they are not git checkouts")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
@@ -180,10 +190,11 @@ def main() -> None:
             flush=True,
         )
     if given.out is not None:
+        commits = given.commits or [commit_of(folder) for folder in given.folders]
         about = {
             "command": "python paper/benchmarks/compare.py BEFORE AFTER " + " ".join(sys.argv[3:]),
-            "device": given.device, "threads": given.threads, "machine": platform.machine(),
-            "before": commit_of(given.folders[0]), "after": commit_of(given.folders[1]),
+            "device": given.device, "threads": given.threads, "machine": hardware(given.device),
+            "before": commits[0], "after": commits[1],
             "date": time.strftime("%Y-%m-%d"),
         }  # fmt: skip
         old = json.loads(given.out.read_text()) if given.out.exists() else []
