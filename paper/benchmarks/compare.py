@@ -83,10 +83,14 @@ def step_of(name: str, device: str) -> Callable[[], None]:
     return one
 
 
-def worker(device: str) -> None:
+def worker(device: str, keep_freed: bool) -> None:
     """Reads ``[workload, steps]`` and answers with seconds a step, until there is no more."""
     import torch
 
+    import ehnn
+
+    if keep_freed and hasattr(ehnn.ops, "keep_freed_memory"):
+        ehnn.ops.keep_freed_memory()
     steps: dict[str, Callable[[], None]] = {}
     for line in sys.stdin:
         name, count = json.loads(line)
@@ -108,13 +112,13 @@ def worker(device: str) -> None:
 class Version:
     """A process that runs the workloads with one version of the library."""
 
-    def __init__(self, folder: Path, device: str, threads: int) -> None:
+    def __init__(self, folder: Path, device: str, threads: int, options: list[str]) -> None:
         source = folder / "src" if (folder / "src" / "ehnn").is_dir() else folder
         if not (source / "ehnn").is_dir():
             raise SystemExit(f"{folder} must be a checkout of the library, or its src folder")
         keys = {"PYTHONPATH": str(source.resolve()), "OMP_NUM_THREADS": str(threads)}
         self.process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).resolve()), "--worker", "--device", device],
+            [sys.executable, str(Path(__file__).resolve()), "--worker", "--device", device, *options],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | keys, cwd=source,
         )  # fmt: skip
 
@@ -172,16 +176,20 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--budget", type=float, default=2.0, help="seconds of a round")
     parser.add_argument("--only", nargs="*", choices=WORKLOADS, default=list(WORKLOADS))
+    parser.add_argument(
+        "--keep-freed", action="store_true", help="keep freed memory, as the command line does"
+    )
     parser.add_argument("--out", type=Path)
     parser.add_argument("--commits", nargs=2, help="of the two folders, where they are not git checkouts")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.worker:
-        worker(given.device)
+        worker(given.device, given.keep_freed)
         return
     if len(given.folders) != 2:
         parser.error("give two folders: before and after")
-    before, after = (Version(folder, given.device, given.threads) for folder in given.folders)
+    options = ["--keep-freed"] if given.keep_freed else []
+    before, after = (Version(folder, given.device, given.threads, options) for folder in given.folders)
     rows = []
     for name in given.only:
         rows.append(compare(before, after, name, given.rounds, given.budget))
@@ -193,12 +201,14 @@ def main() -> None:
         commits = given.commits or [commit_of(folder) for folder in given.folders]
         about = {
             "command": "python paper/benchmarks/compare.py BEFORE AFTER " + " ".join(sys.argv[3:]),
-            "device": given.device, "threads": given.threads, "machine": hardware(given.device),
+            "device": given.device, "threads": given.threads, "keep_freed": given.keep_freed,
+            "machine": hardware(given.device),
             "before": commits[0], "after": commits[1],
             "date": time.strftime("%Y-%m-%d"),
         }  # fmt: skip
         old = json.loads(given.out.read_text()) if given.out.exists() else []
-        kept = [block for block in old if block["device"] != given.device]
+        key = ("device", "keep_freed")
+        kept = [block for block in old if any(block[k] != about[k] for k in key)]
         part = given.out.with_suffix(".part")
         part.write_text(json.dumps([*kept, about | {"rows": rows}], indent=1) + "\n")
         part.replace(given.out)

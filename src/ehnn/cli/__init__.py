@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from ehnn import __version__
+from ehnn._utils.malloc import keep_freed_memory
 
 from .lists import expand_lists
 
@@ -16,6 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given == ["--version"]:  # before the imports of the commands, which take seconds
         print(f"ehnn {__version__}")
         sys.exit()
+    if arguments is None:
+        keep_freed_memory()
     try:
         _run(given)
     except KeyboardInterrupt:

@@ -1,5 +1,6 @@
 """Operations: a folder each, with the definition (``naive.py``) beside the fast versions."""
 
+from ehnn._utils.malloc import keep_freed_memory
 from ehnn._utils.moved import former
 
 from .attention_logits import attention_logits as attention_logits
@@ -27,6 +28,7 @@ __all__ = [
     "broadcast_rows",
     "explain",
     "grouped_matmul",
+    "keep_freed_memory",
     "seeded_dropout",
     "segment_mean",
     "segment_softmax_sum",
