@@ -195,14 +195,14 @@ def _all_runs(kernel: Kernel, static: Any, depth: int, tensors: Tensors) -> tupl
 def _each_run(
     kernel: Kernel, static: Any, depth: int, tensors: Tensors, threads: Callable[[Tensors], int] | None
 ) -> tuple[Tensor, ...]:
-    """``kernel`` of each run, stacked."""
+    """``kernel`` of each run, of contiguous tensors where there are several runs, stacked."""
     if depth == 0:
         return kernel(static, *tensors)
     first = next(t for t in tensors if t is not None)
 
     @torch.no_grad()  # which a thread does not inherit
     def one(r: int) -> tuple[Any, ...]:
-        own = [None if t is None else t[r] for t in tensors]
+        own = [None if t is None else t[r].contiguous() for t in tensors]
         return _each_run(kernel, static, depth - 1, own, threads)
 
     own = [None if t is None else t[0] for t in tensors]

@@ -82,13 +82,12 @@ def _unfit_weights(x: Tensor, parts: EhnnMlp) -> str | None:
 
 def run(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
     """`ehnn_mlp`."""
-    given, masks = parts.tensors, parts.masks
+    given, masks = [p.contiguous() for p in parts.tensors], parts.masks
     relation = relation_of(overlap, x, parts)
     seeds = [None if m is None else m.seed for m in masks] if any(masks) else []
     call = Call(relation, _layout_of(x, parts), [0.0 if m is None else m.p for m in masks], len(seeds))
     if torch.is_grad_enabled() or transformed():
         return _function(call, x, *seeds, *given)[0]
-    given = [p.contiguous() for p in given]
     return forward(relation, call.masks(seeds), x.contiguous(), call.layout.places(given), gradient=False)[0]
 
 
@@ -163,14 +162,14 @@ class Call:
 
 
 def _forward(call: Call, x: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-    seeds, given = rest[: call.seeds], [p.contiguous() for p in rest[call.seeds :]]
+    seeds, given = rest[: call.seeds], rest[call.seeds :]
     places = call.layout.places(given)
     return forward(call.relation, call.masks(seeds), x.contiguous(), places, gradient=True)
 
 
 def _backward(call: Call, kept: Any, grads: Any) -> tuple[Any, ...]:
     hidden, x, *rest = kept
-    seeds, given = rest[: call.seeds], [p.contiguous() for p in rest[call.seeds :]]
+    seeds, given = rest[: call.seeds], rest[call.seeds :]
     x, layout = x.contiguous(), call.layout
     flat, masks, places = x.new_empty(layout.total), call.masks(seeds), layout.places(given)
     dx = backward(call.relation, masks, x, hidden, places, grads[0].contiguous(), flat, layout.offsets)
