@@ -59,6 +59,9 @@ def test_a_cell_is_trained_on_every_draw_and_goes_on(small: None, tmp_path) -> N
     cells = reproduce(draws.K_EDGE, models, ("seen",), seeds=range(2), epochs=2, **places)
     rows = read_rows("k-edge-draws", tmp_path / "results")
     assert {row["runs"] for row in rows if row["model"] == "all-deep-sets"} == {4}
+    orders = next(row for row in rows if row["metric"] == "accuracy_seen_orders")
+    by_order = torch.tensor([v for v in cells[1]["extra"]["by_order"].values() if len(v) == 4])
+    assert orders["mean"] == pytest.approx(by_order.mean().item(), rel=1e-5)
     trivial = [row for row in rows if row["model"] == draws.TRIVIAL]
     assert [row["selection"] for row in trivial] == ["none", "none"]
     assert all(50 < row["mean"] <= 100 for row in trivial)
@@ -109,3 +112,14 @@ def test_the_trivial_rule_predicts_the_mark() -> None:
     expected = 100 * (h.x.argmax(1) == h.y).double().mean().item()
     assert draws._by_mark(h) == pytest.approx(expected)
     assert torch.equal(h.x.argmax(1) == 1, (h.x[:, 1] == 1))
+
+
+def test_orders_in_and_out_of_the_training_data_have_rows_of_their_own() -> None:
+    accuracy = {"metric": "accuracy", "selection": "validation", "seeds": [0, 1], "runs": 4}
+    extra = {
+        "orders": [2, 3],
+        "by_order": {"2": [90.0, 80.0, 70.0, 60.0], "3": [90.0] * 4, "9": [10.0, 20.0, 30.0, 40.0]},
+    }
+    seen, unseen = draws.order_rows({"rows": [accuracy], "extra": extra})
+    assert (seen["metric"], seen["mean"]) == ("accuracy_seen_orders", 82.5)
+    assert (unseen["mean"], unseen["std"]) == (25.0, pytest.approx(20 / 2**0.5))

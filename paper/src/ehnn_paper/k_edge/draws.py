@@ -145,7 +145,8 @@ def train_cell(
     about = provenance(command, seeds=seeds, settings=recipe.settings() | {"draws": DRAWS})
     rows = rows_of(model, setting, results, len(seeds), paper, about)
     extra = {"orders": TRAIN_ORDERS[setting], "by_order": dict(sorted(by_order.items()))}
-    return make_cell(model, setting, _joined(results), rows, extra)
+    cell = make_cell(model, setting, _joined(results), rows, extra)
+    return cell | {"rows": rows + order_rows(cell)}
 
 
 def rows_of(
@@ -175,6 +176,24 @@ def rows_of(
             if values.shape[1] > 1:
                 within = values.std(1).mean().item()
                 rows.append(same | {"metric": f"{metric}_std_over_seeds", "mean": within, "std": None})
+    return rows
+
+
+def order_rows(cell: Cell) -> list[dict[str, Any]]:
+    """Mean accuracy over the marked orders of the training data, and over those that were never seen.
+
+    Orders that are marked in every draw count, each alike; parameters are those that validation chose.
+    """
+    accuracy = next(r for r in cell["rows"] if (r["metric"], r["selection"]) == ("accuracy", "validation"))
+    everywhere = {int(k): v for k, v in cell["extra"]["by_order"].items() if len(v) == accuracy["runs"]}
+    by_order = {k: torch.tensor(v, dtype=torch.float64) for k, v in everywhere.items()}
+    rows = []
+    for name, seen in (("accuracy_seen_orders", True), ("accuracy_unseen_orders", False)):
+        chosen = [values for k, values in by_order.items() if (k in cell["extra"]["orders"]) == seen]
+        if chosen:
+            draws = torch.stack(chosen).mean(0).reshape(-1, len(accuracy["seeds"])).mean(1)
+            spread = draws.std().item() if len(draws) > 1 else None
+            rows.append(accuracy | {"metric": name, "mean": draws.mean().item(), "std": spread})
     return rows
 
 
