@@ -1,4 +1,4 @@
-"""k-edge identification, its ablation, node classification, hyperedge prediction."""
+"""Node classification, hyperedge prediction, defaults and later models."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from .rows import TITLES, Row, figure, markdown, models, row, rows
 
 RECIPE = ("mlp+", "hgnn+", "all-set-transformer+")
 """Baselines with the recipe of EHNN-MLP+."""
-SETTINGS = {"seen orders": "seen", "interpolation": "interpolation", "extrapolation": "extrapolation"}
 DATASETS = {
     "Zoo": "zoo",
     "20News": "20news",
@@ -30,47 +29,6 @@ OTHERS = {
     "lr-features-vote": "LR on features and votes", "hgnn": "HGNN",
     "all-set-transformer": "AllSetTransformer",
 }  # fmt: skip
-
-
-def k_edge() -> str:
-    return _by_setting("k-edge")
-
-
-def ablation() -> str:
-    return _by_setting("ablation", leave_out=("all-deep-sets",))
-
-
-def _by_setting(experiment: str, leave_out: tuple[str, ...] = ()) -> str:
-    """Chosen on validation / best epoch on test, as the paper reports it (the paper's figure)."""
-
-    def cell(model: str, setting: str) -> str:
-        chosen, best = (
-            row(experiment, model=model, setting=setting, selection=selection)
-            for selection in ("validation", "test-best")
-        )
-        paper = f" ({best['paper']:.2f})" if best and best["paper"] is not None else ""
-        return f"{figure(chosen)} / {figure(best)}{paper}"
-
-    lines = [
-        [TITLES[model], *(cell(model, s) for s in SETTINGS.values())]
-        for model in models(rows(experiment), leave_out)
-    ]
-    return markdown(["", *SETTINGS], lines)
-
-
-def k_edge_chosen() -> str:
-    """Only the accuracy at the epoch chosen on validation data, rounded."""
-    lines = [
-        [
-            TITLES[m],
-            *(
-                figure(row("k-edge", model=m, setting=s, selection="validation"), 1)
-                for s in SETTINGS.values()
-            ),
-        ]
-        for m in models(rows("k-edge"))
-    ]
-    return markdown(["", *SETTINGS], lines)
 
 
 def nodes() -> str:

@@ -14,6 +14,8 @@ EHNN = (
     "hyperedge-predictor",
     "ehnn-mlp-finetuned",
     "ehnn-transformer-finetuned",
+    "ehnn-mlp-cosine",
+    "ehnn-transformer-cosine",
     "nhgm-v2+",
 )
 
@@ -24,7 +26,7 @@ def results() -> str:
         _line(
             "[k-edge identification](docs/results.md#k-edge-identification), sizes unseen in training",
             "accuracy",
-            rows("k-edge", setting="extrapolation", selection="validation"),
+            rows("k-edge-draws", setting="extrapolation", selection="validation", metric="accuracy"),
         ),
         _line(
             "[Node classification](docs/results.md#node-classification), 7 datasets",

@@ -11,6 +11,8 @@ from typing import Any
 ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]
 TITLES = {
+    "predict-the-mark": "predict the mark (no training)",
+    "lr-sizes": "LR on sizes",
     "mlp": "MLP",
     "cegcn": "CEGCN",
     "cegat": "CEGAT",
@@ -23,6 +25,7 @@ TITLES = {
     "tf-hnn": "TF-HNN",
     "phenom-nn": "PhenomNN (simple)",
     "sheaf-hyper-gnn": "SheafHyperGNN (diagonal)",
+    "heal-hgnn": "HealHGNN",
     "han": "HAN, full batch",
     "han-minibatch": "HAN, minibatches",
     "coordinates": "centred coordinates + Hungarian",
@@ -51,12 +54,15 @@ TITLES = {
     "ehnn-hypernetwork": "EHNNLinear, hypernetwork",
     "ehnn-mlp": "EHNN-MLP",
     "ehnn-transformer": "EHNN-Transformer",
+    "ehnn-mlp-cosine": "EHNN-MLP, cosine schedule",
+    "ehnn-transformer-cosine": "EHNN-Transformer, cosine schedule",
     "mlp+": "MLP+ (our recipe)",
     "hgnn+": "HGNN+ (our recipe)",
     "all-set-transformer+": "AllSetTransformer+ (our recipe)",
     "ehnn-mlp+": "**EHNN-MLP+** (ours)",
     "ehnn-transformer+": "**EHNN-Transformer+** (ours)",
     "hyperedge-predictor": '`ehnn.HyperedgePredictor(model="ehnn-mlp")`',
+    "hypergraph-classifier": "`ehnn.HypergraphClassifier()`",
     "node-classifier": "`ehnn.NodeClassifier()`",
 }
 """Models in the order of the tables."""

@@ -170,7 +170,8 @@ def table_lines(cells: Iterable[Cell]) -> list[tuple[str, ...]]:
 
 
 def _line(cell: Cell) -> tuple[str, ...]:
-    rows = {row["selection"]: row for row in cell["rows"]}
+    rows = {row["selection"]: row for row in reversed(cell["rows"])}  # the first of each rule
+    rows = {"validation": rows["none"]} if "none" in rows else rows
     paper = next((row["paper"] for row in cell["rows"] if row["paper"] is not None), None)
     ours = [_number(rows.get(rule)) for rule in ("validation", "test-best")]
     return (

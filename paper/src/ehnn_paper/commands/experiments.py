@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -16,6 +17,13 @@ from ehnn.cli.show import show_table
 
 if TYPE_CHECKING:
     from ehnn_paper.experiment import Cell, Experiment
+
+
+OPTIONAL = (
+    "data_dir", "iterations", "lr", "finetune", "minutes", "amp", "tf32", "group", "jobs", "choices",
+    "first_seed",
+)  # fmt: skip
+"""Options that some experiments have."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +46,13 @@ class Request:
     amp: bool = False
     tf32: bool = False
     group: int | None = None
+    jobs: int | None = None
+    choices: int | None = None
+    first_seed: int | None = None
 
     def refuse(self, experiment: str, known: tuple[str, ...]) -> None:
         """Raise a ValueError for options of other experiments."""
-        for name in ("data_dir", "iterations", "lr", "finetune", "minutes", "amp", "tf32", "group"):
+        for name in OPTIONAL:
             if name not in known and getattr(self, name) not in (None, False):
                 raise ValueError(f"--{name.replace('_', '-')} does not apply to {experiment}")
 
@@ -128,6 +139,68 @@ def matching(name: str, asked: Request) -> int:
     return 0
 
 
+def graphs(asked: Request) -> int:
+    """Classification of whole hypergraphs, in five folds."""
+    from ehnn_paper.graphs import table as graphs
+    from ehnn_paper.graphs.data import DATASETS
+
+    asked.refuse("graphs", ("data_dir", "minutes", "jobs", "choices", "first_seed"))
+    for name in ("seeds", "epochs"):
+        if getattr(asked, name) is not None:
+            raise ValueError(f"graphs has five folds and a fixed number of steps; leave --{name} out")
+    missing = graphs.reproduce(
+        choose_all("dataset", asked.settings, DATASETS),
+        choose_all("model", asked.models, graphs.MODELS),
+        choices=asked.choices or len(graphs.CHOICES),
+        seed=asked.first_seed or 0,
+        **_swept(asked),
+    )
+    return _told_missing(missing, asked.out / f"{graphs.EXPERIMENT}.json")
+
+
+def benchmark(asked: Request) -> int:
+    """Node classification with modern competitors, and average ranks."""
+    from ehnn_paper.benchmark import table as benchmark
+    from ehnn_paper.benchmark.data import DATASETS, FIRST
+    from ehnn_paper.benchmark.settings import MODELS, ORDER
+
+    asked.refuse("benchmark", ("data_dir", "minutes", "jobs", "choices", "first_seed"))
+    if asked.choices and asked.choices > len(ORDER):
+        raise ValueError(f"--choices must be at most {len(ORDER)}, got {asked.choices}")
+    given: dict[str, Any] = {
+        "choices": asked.choices, "runs": asked.seeds, "epochs": asked.epochs, "first_seed": asked.first_seed,
+    }  # fmt: skip
+    missing = benchmark.reproduce(
+        choose_all("dataset", asked.settings or list(FIRST), DATASETS),
+        choose_all("model", asked.models, MODELS),
+        **{name: value for name, value in given.items() if value is not None},
+        **_swept(asked),
+    )
+    return _told_missing(missing, asked.out / f"{benchmark.EXPERIMENT}.json")
+
+
+def _swept(asked: Request) -> dict[str, Any]:
+    """What tables with a search have in common."""
+    data_dir = asked.data_dir or os.environ.get("EHNN_DATA")
+    if data_dir is None:
+        raise ValueError("name the folder of the data: --data-dir DIR, or the variable EHNN_DATA")
+    if asked.fresh:
+        raise ValueError(
+            f"finished trials are kept by their settings; to train again, remove {asked.runs_dir}"
+        )
+    return {
+        "data_dir": str(data_dir), "device": asked.device, "jobs": asked.jobs or 1, "minutes": asked.minutes,
+        "out": asked.out, "runs_dir": asked.runs_dir, "say": _say,
+    }  # fmt: skip
+
+
+def _told_missing(missing: int, path: Path) -> int:
+    typer.echo(f"Written: {path}, .csv")
+    if missing:
+        _say(f"{missing} trials are missing, and the rows that need them; run the same command to continue")
+    return FAILED if missing else 0
+
+
 def _say(text: str) -> None:
     typer.echo(text, err=True)
 
@@ -150,6 +223,8 @@ EXPERIMENTS: dict[str, Callable[[Request], int]] = {
     "k-edge-draws": partial(table, "ehnn_paper.k_edge.draws:K_EDGE"),
     "ablation-draws": partial(table, "ehnn_paper.k_edge.draws:ABLATION"),
     "nodes": nodes,
+    "benchmark": benchmark,
+    "graphs": graphs,
     "willow": partial(matching, "willow"),
     "voc": partial(matching, "voc"),
 }

@@ -29,7 +29,11 @@ def reproduce(
     seeds: Annotated[
         Count,
         typer.Option(
-            "--seeds", "--runs", min=1, help="Number of runs.", show_default="5; nodes 20; matching 1"
+            "--seeds",
+            "--runs",
+            min=1,
+            help="Number of runs.",
+            show_default="5; nodes 20; benchmark 10; matching 1",
         ),
     ] = None,
     epochs: Annotated[
@@ -41,7 +45,7 @@ def reproduce(
     fresh: Annotated[bool, typer.Option("--fresh", help="Train again what is done or was stopped.")] = False,
     data_dir: Annotated[
         OptionalPath,
-        typer.Option(help="nodes, willow, voc: folder of the raw files.", show_default="$EHNN_DATA"),
+        typer.Option(help="Folder of the raw files.", show_default="$EHNN_DATA"),
     ] = None,
     amp: Annotated[bool, typer.Option("--amp", help="nodes: bfloat16 in the training step.")] = False,
     tf32: Annotated[bool, typer.Option("--tf32", help="nodes: TF32 products on a GPU.")] = False,
@@ -56,7 +60,19 @@ def reproduce(
             "--finetune/--frozen", help="willow, voc: train the backbone too.", show_default="voc on a GPU"
         ),
     ] = None,
-    minutes: Annotated[Rate, typer.Option(help="willow, voc: stop training a model after so long.")] = None,
+    minutes: Annotated[
+        Rate,
+        typer.Option(
+            help="willow, voc: stop training after so long; benchmark, graphs: begin nothing later."
+        ),
+    ] = None,
+    jobs: Annotated[Count, typer.Option(min=1, help="benchmark, graphs: trainings at once.")] = None,
+    choices: Annotated[
+        Count, typer.Option(min=1, help="benchmark, graphs: settings that each model may choose from.")
+    ] = None,
+    first_seed: Annotated[
+        Count, typer.Option(min=0, help="benchmark, graphs: the first seed of splits or folds.")
+    ] = None,
 ) -> None:
     """Train the models of a table of the paper and print it, ours next to the paper's.
 
@@ -67,13 +83,15 @@ def reproduce(
     ehnn reproduce k-edge --seeds 5
     ehnn reproduce k-edge --models ehnn-mlp ehnn-mlp+ --setting extrapolation
     ehnn reproduce nodes --datasets zoo house-1 --models ehnn-mlp ehnn-transformer --runs 5
+    ehnn reproduce benchmark --device cuda --jobs 8
+    ehnn reproduce graphs --device cuda --jobs 8
     ehnn reproduce willow --models ehnn-mlp nhgm-v2
     ehnn reproduce voc --device cuda
     """
     run = EXPERIMENTS[choose("experiment", experiment, EXPERIMENTS)]
     asked = Request(
         models, setting, seeds, epochs, pick_device(device), out, runs_dir, fresh, data_dir, iterations, lr,
-        finetune, minutes, amp, tf32, group,
+        finetune, minutes, amp, tf32, group, jobs, choices, first_seed,
     )  # fmt: skip
     with readable_errors(asked.resume):
         code = run(asked)

@@ -34,6 +34,8 @@ class Recipe:
         path: families along which layers are stacked.
         weight_decay: decoupled from the gradient.
         activation: ReLU after each layer (for layers that are linear).
+        norm: LayerNorm, see `Block`.
+        schedule: of the learning rate.
     """
 
     layer: Callable[..., nn.Module]
@@ -42,6 +44,7 @@ class Recipe:
     weight_decay: float = 0.0
     activation: bool = False
     norm: bool = True
+    schedule: str = "constant"
 
     def make(self) -> nn.Module:
         """A fresh model: 2 input channels (the mark), width 64, 2 classes."""
@@ -53,11 +56,14 @@ class Recipe:
         bound = self.layer if isinstance(self.layer, partial) else partial(self.layer)
         options = bound.keywords.items()
         told = {name: list(value) if isinstance(value, range) else value for name, value in options}
-        others = {name: getattr(self, name) for name in ("path", "weight_decay", "activation", "norm")}
+        names = ("path", "weight_decay", "activation", "norm", "schedule")
+        others = {name: getattr(self, name) for name in names}
         return {"layer": getattr(bound.func, "__name__", str(bound.func)), "options": told, **others}
 
     def config(self, epochs: int) -> TrainConfig:
-        return TrainConfig(epochs=epochs, weight_decay=self.weight_decay, optimizer="adamw")
+        return TrainConfig(
+            epochs=epochs, weight_decay=self.weight_decay, optimizer="adamw", schedule=self.schedule
+        )
 
 
 _BY_TABLE = partial(EHNNLinear, weights="lookup", source_orders=range(11), target_orders=range(11))

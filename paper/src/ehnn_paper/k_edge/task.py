@@ -106,12 +106,13 @@ class KEdge:
     def batches(self, epoch: int) -> Iterator[Hypergraph]:
         """The training batches of an epoch, shuffled by (seed, epoch)."""
         generator = generator_of(self.seed, epoch)
-        batches = self._partitioned[epoch % self.partitions]
+        batches = self.partitioned[epoch % self.partitions]
         for i in torch.randperm(len(batches), generator=generator).tolist():
             yield batches[i]
 
     @cached_property
-    def _partitioned(self) -> list[list[Hypergraph]]:
+    def partitioned(self) -> list[list[Hypergraph]]:
+        """The training batches of each partition."""
         generator = torch.Generator().manual_seed(self.seed)
         orders = [torch.randperm(self.train, generator=generator) for _ in range(self.partitions)]
         return [[self._batch(part.tolist()) for part in order.split(self.batch_size)] for order in orders]

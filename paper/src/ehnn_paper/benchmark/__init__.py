@@ -1,0 +1,1 @@
+"""Node classification with modern competitors: one loop, one search, average ranks."""

@@ -1,0 +1,1 @@
+"""Classification of whole hypergraphs: IMDB and Steam."""

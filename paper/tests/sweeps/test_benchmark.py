@@ -1,0 +1,89 @@
+"""The benchmark: equal searches, two rules, ranks and the critical difference."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from ehnn.hypergraph import Hypergraph
+from ehnn_paper.benchmark import table
+from ehnn_paper.benchmark.data import NOT_RANKED
+from ehnn_paper.benchmark.ranks import ranks_of
+from ehnn_paper.benchmark.settings import MODELS, ORDER, settings_of
+from ehnn_paper.results import read_rows
+from ehnn_paper.sweep import Trial
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    y = torch.arange(24) % 2
+    edges = [list(range(k, 24, 2)) for k in range(2)] + [[0, 1, 2], [3, 4]]
+    x = torch.nn.functional.one_hot(y, 4).float() + 0.1 * torch.randn(
+        24, 4, generator=torch.Generator().manual_seed(0)
+    )
+    monkeypatch.setattr(table, "labelled", lambda name, data_dir: Hypergraph.from_edges(edges, x=x, y=y))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_trains_with_every_setting(small: None, model: str) -> None:
+    for choice in range(len(ORDER)):
+        shared = {"runs": 2, "epochs": 1, "first_seed": 7}
+        found = table.compute("cpu", "", Trial("some", model, choice, settings_of(model, choice) | shared))
+        assert all(len(values) == 2 for values in found.values())
+        assert found["test"] == found["test_last"], "one epoch is the best and the last"
+
+
+def test_searches_are_equal() -> None:
+    for choice in range(len(ORDER)):
+        found = [settings_of(model, choice) for model in MODELS]
+        for key in ("lr", "weight_decay", "dropout", "width", "train", "inputs"):
+            assert len({str(one[key]) for one in found}) == 1, key
+    assert len({str(settings_of("ed-hnn", choice)) for choice in range(len(ORDER))}) == len(ORDER)
+
+
+def test_ranks_and_the_critical_difference_are_those_of_demsar() -> None:
+    # Demšar (2006), 3.2.2: four classifiers on 14 datasets have a critical difference of 1.25 at 5 %.
+    figures = {m: {str(d): float((i * 7 + d * 3) % 11) for d in range(14)} for i, m in enumerate("abcd")}
+    found = ranks_of(figures)
+    assert found.difference == pytest.approx(1.25, abs=0.005)
+    assert sum(found.average.values()) == pytest.approx(10.0)
+    assert found.datasets == 14
+    assert 0 <= found.p <= 1
+    shared = ranks_of({"a": {"x": 1.0, "y": 2.0}, "b": {"x": 2.0}})
+    assert shared.average == {"a": 2.0, "b": 1.0}
+    assert math.isnan(shared.p)
+    with pytest.raises(ValueError, match="no dataset on which every model has a figure"):
+        ranks_of({"a": {"x": 1.0}, "b": {"y": 2.0}})
+
+
+def test_rows_have_both_rules_and_zoo_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def done(asked, compute, folder, **options) -> int:
+        return 0
+
+    def choose(asked, folder, by, metric):
+        from ehnn_paper.sweep import Chosen
+
+        for trial in asked:
+            better = 10.0 if (trial.model == "mlp") == (trial.dataset == "zoo") else 0.0
+            yield trial.dataset, trial.model, Chosen([50.0 + better, 52.0 + better], [0, 0], (trial,), [])
+
+    monkeypatch.setattr(table, "sweep", done)
+    monkeypatch.setattr(table, "choose", choose)
+    table.reproduce(
+        ["zoo", "house-1", "ntu2012"], ["mlp", "ehnn-mlp", "ed-hnn"], data_dir="", choices=1, runs=2,
+        out=tmp_path, say=lambda text: None,
+    )  # fmt: skip
+    rows = read_rows("benchmark", tmp_path)
+    ranks = {(r["model"], r["selection"]): r["mean"] for r in rows if r["metric"] == "rank"}
+    assert NOT_RANKED == ("zoo",)
+    assert ranks["mlp", "validation"] == 3.0
+    assert ranks["ehnn-mlp", "last"] == 1.5
+    accuracy = next(
+        r for r in rows if (r["setting"], r["model"], r["selection"]) == ("house-1", "ed-hnn", "validation")
+    )
+    assert (accuracy["mean"], accuracy["paper"]) == (61.0, 72.45)
+    assert accuracy["seeds"] == [700, 701]
+    assert (tmp_path / "benchmark.png").stat().st_size > 0
