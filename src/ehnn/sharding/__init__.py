@@ -2,5 +2,6 @@
 
 from .job import Job, make_shards
 from .nodes import Columns
+from .training import ShardRun, train_shards
 
-__all__ = ["Columns", "Job", "make_shards"]
+__all__ = ["Columns", "Job", "ShardRun", "make_shards", "train_shards"]

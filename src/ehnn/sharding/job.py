@@ -67,7 +67,7 @@ class Job:
     method: str = "propagation"
     imbalance: float = 0.05
     memory: int = 2 * 2**30
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    workers: int = field(default_factory=lambda: cores())
     cluster: str | None = None
     valid: float = 0.2
     test: float = 0.2
@@ -322,6 +322,11 @@ class _Maker:
             "repeated": sum(s["repeated"] for s in self.sorted), "nodes_in_table": seen,
             "peak_memory": self.steps.peak,
         }  # fmt: skip
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def as_bytes(text: str) -> int:

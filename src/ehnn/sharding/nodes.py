@@ -30,13 +30,16 @@ MOST_CLASSES = 10_000
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of the table of nodes are read.
+    """Which columns of the table of nodes are read; all their ``names``, in order.
 
     Attributes:
         id: the node.
         label: its class; an empty cell has none.
         split: ``train``, ``valid`` or ``test`` (or 0, 1, 2); drawn where there is no such column.
         features: numbers.
+
+    >>> Columns("person", label="team", features=("age",)).names
+    ('person', 'team', 'age')
     """
 
     id: str

@@ -1,7 +1,8 @@
 """A partition by label propagation, on the engine: cluster, cut the clusters, move nodes between ranks.
 
 1. *Cluster.* A hyperedge takes the label that most of its nodes have, a node the label with the largest
-   weight among its hyperedges (1 / (order − 1) each). Clusters have a largest weight; a round is O(incidences).
+   weight among its hyperedges (1 / (order − 1) each). Clusters have a largest weight; a round is
+   O(incidences).
 2. *Cut.* Clusters are the nodes of a small hypergraph, which Mt-KaHyPar or the built-in method cuts in one
    process.
 3. *Move.* Nodes go to the rank where the connectivity (λ − 1) falls most, within the allowed imbalance.
