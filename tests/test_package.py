@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 import ehnn
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = {"interop", "plot", "tables", "tune", "parallel", "lightning", "hub", "docs", "test", "dev"}
+EXTRAS = {"interop", "plot", "tables", "tune", "parallel", "scale", "lightning", "hub", "docs", "test", "dev"}
 PIN = re.compile(r"[A-Za-z0-9._-]+==[0-9][0-9a-z.]*")  # no local suffix, no path, no address
 
 IMPORT = """

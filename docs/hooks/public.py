@@ -26,6 +26,7 @@ PACKAGES = {  # name: what it is for, page
     "ehnn.report": ("a page about runs", "report"),
     "ehnn.testing": ("tests of equivariance", "testing"),
     "ehnn.parallel": ("several processes", "parallel"),
+    "ehnn.sharding": ("shards of tables that do not fit in memory", "parallel"),
     "ehnn.ops": ("operations without parameters", "ops"),
     "ehnn.ops.dispatch": ("choose implementations", "ops"),
     "ehnn.ops.autograd": ("kernels that have gradients", "ops"),

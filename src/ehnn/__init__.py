@@ -33,6 +33,7 @@ _PACKAGES = {
     "overlap",
     "parallel",
     "report",
+    "sharding",
     "tables",
     "tasks",
     "testing",

@@ -14,10 +14,16 @@ import ehnn
 ROOT = Path(__file__).parents[2]
 HOOKS = ROOT / "docs" / "hooks"
 ASSET = re.compile(r'<(?:script[^>]* src|link[^>]* rel="stylesheet"[^>]* href|img[^>]* src)="([^"]+)"')
-PAGE_OF = {"overlap": "hypergraph", "tasks": "training", "datasets": "io", "tables": "io"}
+PAGE_OF = {
+    "overlap": "hypergraph",
+    "tasks": "training",
+    "datasets": "io",
+    "tables": "io",
+    "sharding": "parallel",
+}
 PACKAGES = (
     *("hypergraph", "overlap", "nn", "estimators", "training", "tasks", "io", "datasets", "tables"),
-    *("report", "testing", "ops", "parallel", "algebra"),
+    *("report", "testing", "ops", "parallel", "sharding", "algebra"),
 )
 
 

@@ -34,6 +34,9 @@ class Commands(LazyGroup):
         "predict": Lazy(
             at("ehnn.cli.predict:predict"), "Predict with a model that was trained on your own data."
         ),
+        "shard": Lazy(
+            at("ehnn.cli.shard:shard"), "Cut tables that do not fit in memory into shards for several ranks."
+        ),
         "explain": Lazy(
             at("ehnn.cli.explain:explain"), "Show which sets, co-members and columns moved a prediction."
         ),

@@ -48,6 +48,13 @@ def own_data(
         typer.Option(metavar="NAME", help="Column to predict; a blank cell has no label."),
     ] = None,
     nodes: NodesFile = None,
+    shards: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            metavar="DIR",
+            help="In place of --data: the folder of `ehnn shard`; a rank of torchrun for each shard.",
+        ),
+    ] = None,
     task: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
@@ -116,9 +123,15 @@ def own_data(
     ehnn train --data baskets.csv --member-columns items --label-column kind --out runs/baskets
     ehnn train --data baskets.csv --task hyperedges
     ehnn train k-edge --model ehnn-mlp
+    torchrun --nproc-per-node 2 -m ehnn train --shards shards --out runs/shards
     """
     if context.invoked_subcommand is not None:
         _refuse_options(context)
+        return
+    if shards is not None:
+        from .train_shards import train_on_shards
+
+        train_on_shards(context, shards)
         return
     if data is None:
         fail("--data must name your file, or give a task: ehnn train --data FILE --label-column NAME")

@@ -6,6 +6,7 @@ from .cost import LayerTraffic, layer_traffic
 from .data import BalancedBatches, balanced
 from .files import load_shard, save_shards
 from .gradients import backward, mean_over_ranks, sum_gradients
+from .known import KnownLabels
 from .masks import number_rows
 from .owners import CutReport, Partition, cut_report, given_partition, partition
 from .prepare import with_parts
@@ -19,6 +20,7 @@ from .train import ShardNodes, fit_shard
 __all__ = [
     "BalancedBatches",
     "CutReport",
+    "KnownLabels",
     "LayerTraffic",
     "LostRankError",
     "Partition",

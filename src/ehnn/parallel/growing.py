@@ -15,9 +15,12 @@ _DENSE = 2**26
 """Entries of the (hyperedge, rank) table above which nodes are not moved."""
 
 
-def grow(h: Hypergraph, ranks: int, imbalance: float, passes: int) -> Tensor:
-    """``[num_nodes]`` owners. With ``passes=0`` the numbering of the nodes is cut, without any search."""
-    weight = work(h)
+def grow(h: Hypergraph, ranks: int, imbalance: float, passes: int, weight: Tensor | None = None) -> Tensor:
+    """``[num_nodes]`` owners, balanced by ``weight [num_nodes]``, or by `work` where it is None.
+
+    With ``passes=0`` the numbering of the nodes is cut, without any search.
+    """
+    weight = work(h) if weight is None else weight
     order = _breadth_first(h) if passes else torch.arange(h.num_nodes)
     part = _cut_evenly(order, weight, ranks)
     if passes == 0 or h.num_incidences == 0 or max(h.num_edges, h.num_nodes) * ranks > _DENSE:

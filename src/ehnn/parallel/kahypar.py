@@ -11,8 +11,14 @@ from ehnn.hypergraph import Hypergraph
 from .growing import work
 
 
-def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int) -> Tensor:
-    """``[num_nodes]`` owners that minimise the connectivity (λ − 1), balanced by `work`."""
+def kahypar(
+    h: Hypergraph, ranks: int, imbalance: float, seed: int,
+    weight: Tensor | None = None, edge_weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """``[num_nodes]`` owners that minimise the connectivity (λ − 1), balanced by ``weight [num_nodes]``.
+
+    ``weight`` is `work` where it is None; a cut hyperedge counts by ``edge_weight [num_edges]``, or 1.
+    """
     mtkahypar = require("mtkahypar", "parallel")  # method="growing" needs nothing
     engine = mtkahypar.initialize(1)  # thread
     mtkahypar.set_seed(seed)
@@ -22,6 +28,7 @@ def kahypar(h: Hypergraph, ranks: int, imbalance: float, seed: int) -> Tensor:
     large = h.orders >= 2  # smaller ones cannot be cut
     parts = torch.split(h.incidence.index, h.orders.tolist())
     edges = [part.tolist() for part, keep in zip(parts, large.tolist(), strict=True) if keep]
-    weights = work(h).tolist()
-    graph = engine.create_hypergraph(context, h.num_nodes, len(edges), edges, weights, [1] * len(edges))
+    weights = (work(h) if weight is None else weight).tolist()
+    costs = [1] * len(edges) if edge_weight is None else edge_weight[large].tolist()
+    graph = engine.create_hypergraph(context, h.num_nodes, len(edges), edges, weights, costs)
     return torch.tensor(graph.partition(context).get_partition(), dtype=torch.int64)

@@ -98,7 +98,7 @@ def partition(
     if method not in METHODS:
         raise ValueError(f"method must be one of {METHODS}, got {method!r}")
     if method == "auto":
-        method = "mtkahypar" if _installed() else "growing"
+        method = "mtkahypar" if installed() else "growing"
     if ranks == 1 or h.num_nodes == 0:
         nodes = torch.zeros(h.num_nodes, dtype=torch.int64)
     elif method == "mtkahypar":
@@ -178,7 +178,8 @@ def _imbalance(load: Tensor) -> float:
     return float(load.max() / load.double().mean()) if int(load.sum()) else 1.0
 
 
-def _installed() -> bool:
+def installed() -> bool:
+    """Whether Mt-KaHyPar can be used."""
     from importlib.util import find_spec
 
     return find_spec("mtkahypar") is not None

@@ -53,6 +53,7 @@ class Ranks:
         alone = not (dist.is_available() and dist.is_initialized())
         self.rank = 0 if alone else dist.get_rank(group)
         self.size = 1 if alone else dist.get_world_size(group)
+        self._direct = self.size == 1  # a test of NCCL with one rank sets it to False: collectives are called
 
     def __repr__(self) -> str:
         return f"Ranks(rank {self.rank} of {self.size})"
@@ -63,7 +64,7 @@ class Ranks:
     def exchange(self, rows: Tensor, send: Sequence[int], receive: Sequence[int]) -> Tensor:
         """``[Σ send, …] → [Σ receive, …]``: the next ``send[p]`` rows go to rank p; theirs come by rank."""
         flat = rows.detach().reshape(rows.shape[0], prod(rows.shape[1:])).contiguous()
-        if self.size == 1:
+        if self._direct:
             return flat.reshape(rows.shape).clone()
         # As bytes: nothing is added up on the way, so one path serves every dtype.
         raw = flat.view(torch.uint8)
@@ -82,14 +83,14 @@ class Ranks:
 
     def _reduce(self, values: Tensor, op: Any) -> Tensor:
         out = values.detach().clone()
-        if self.size > 1 and out.numel():
+        if not self._direct and out.numel():
             dist.all_reduce(out, op, group=self.group)
             self.traffic.reduced += out.numel() * out.element_size()
         return out
 
     def gather(self, values: Tensor) -> list[Tensor]:
         """The one-dimensional tensors of all ranks, whose lengths may differ."""
-        if self.size == 1:
+        if self._direct:
             return [values]
         lengths = self._gather_equal(values.new_tensor([values.shape[0]], dtype=torch.int64))
         longest = max(int(n) for n in lengths)
