@@ -16,6 +16,7 @@ from .auto import check_widths, widths_of
 from .features import shifted_features
 from .portfolio.budget import clock_of
 from .portfolio.company import Company, set_hashes
+from .portfolio.folds import fold_count
 from .portfolio.incidence_table import IncidenceTable, incidence_members
 from .portfolio.outputs import Output
 from .portfolio.portfolio import Portfolio
@@ -78,18 +79,26 @@ class AutoIncidences:
 
     @classmethod
     def fit(
-        cls, h: Hypergraph, output: Output, target: Array, weight: Array | None, settings: Mapping[str, Any]
-    ) -> AutoIncidences:
-        """Learn from the encoded ``target`` ``[num_incidences]``; ``settings`` as in `AutoNodes.fit`."""
+        cls, h: Hypergraph, output: Output, target: Array, weight: Array | None, settings: Mapping[str, Any],
+        judging: Array | None = None,
+    ) -> AutoIncidences:  # fmt: skip
+        """Learn from the encoded ``target`` ``[num_incidences]``; ``settings`` as in `AutoNodes.fit`.
+
+        ``judging [num_incidences]``: labels that judge the members, and are not trained on.
+        """
         clock = clock_of(settings["budget"], h.num_nodes, h.num_incidences)
         table = IncidenceTable(shifted_features(h, {}))
-        specs = incidence_members(table, output, int(output.labelled(target).sum()), dict(settings["plan"]))
+        labelled = int(output.labelled(target).sum())
+        share = 0.5 * clock.seconds / (1 if judging is not None else fold_count(labelled))
+        on_gpu = settings["device"].startswith("cuda")
+        specs = incidence_members(table, output, labelled, dict(settings["plan"]), share, on_gpu)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(
-            table, specs, target, weight=weight, clock=clock, groups=table.edge, label=settings["label"],
-            quiet=settings["quiet"],
+            table, specs, target, weight=weight, clock=clock, groups=table.edge, judging=judging,
+            label=settings["label"], quiet=settings["quiet"],
         )  # fmt: skip
         node, edge = h.index.numpy()
+        target = target if judging is None else output.hide(target, ~judging)
         bank = {"node": node, "order": h.orders.numpy()[edge], "set": set_hashes(h)[edge], "target": target}
         nothing = (
             np.full(h.num_nodes, -1)

@@ -50,10 +50,17 @@ class IncidenceClassifier(Classifies, Estimator):
 
     _auto: ClassVar[Any] = AutoIncidences
 
-    def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """Learn from the labelled incidences of ``h``, in any form that `as_hypergraph` takes.
 
         What `ehnn.tables.read` gives has the labels too, and `predict` then takes files and DataFrames.
+
+        Args:
+            h, y: the hypergraph, and a label for each incidence.
+            sample_weight: a number for each incidence.
+            validation: a boolean for each incidence: its label compares the members and is not trained on.
+                By default some labelled hyperedges are drawn. Give it where new hyperedges differ from those
+                drawn, such as copies of one hyperedge that stay together.
         """
         assert isinstance(self, IncidenceClassifier)
         if self.model != "auto":
@@ -68,9 +75,11 @@ class IncidenceClassifier(Classifies, Estimator):
         weight = class_weights(self.class_weight, self.targets_, target)
         if rows is not None:
             weight = rows if weight is None else weight * rows
+        judging = None if validation is None else _judging(validation, self.targets_.labelled(target).numpy())
         self.history_, self.best_epoch_ = [], 0
         self.n_features_in_ = 0 if graph.x is None else graph.x.shape[1]
-        self.model_ = AutoIncidences.fit(graph, Output.of(self.targets_), target.numpy(), weight, settings)
+        output = Output.of(self.targets_)
+        self.model_ = AutoIncidences.fit(graph, output, target.numpy(), weight, settings, judging)
         return self
 
     def _graph(self, h: Any) -> Hypergraph:
@@ -128,6 +137,22 @@ class IncidenceClassifier(Classifies, Estimator):
 
     def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self.targets_ = targets_from(about["targets"])
+
+
+def _judging(validation: Any, labelled: np.ndarray) -> np.ndarray:
+    """``validation`` as booleans, one for each incidence."""
+    found = np.asarray(validation)
+    if found.dtype != bool or found.shape != labelled.shape:
+        raise ValueError(
+            f"validation must be a boolean for each incidence ({len(labelled)}), got {found.dtype} of shape "
+            f"{list(found.shape)}"
+        )
+    if not (found & labelled).any() or not (~found & labelled).any():
+        raise ValueError(
+            f"validation must leave labels to train on and labels to compare with, got "
+            f"{int((found & labelled).sum())} of {int(labelled.sum())}"
+        )
+    return found
 
 
 def incidence_values(h: Hypergraph, y: Any) -> list[Any]:

@@ -59,10 +59,13 @@ class EHNN:
     def fit(
         self, table: Any, blocks: tuple[str, ...], target: Array, rows: Array, weight: Array | None, seed: int
     ) -> EHNN:
-        """Learn from the ``rows`` (numbers); ``table.h`` is the hypergraph, ``blocks`` are its columns."""
+        """Learn from the ``rows`` (numbers); ``blocks`` are the columns of the nodes of ``table.relation``.
+
+        Rows with the same number in ``table.together`` are hidden together, where it is not None.
+        """
         x = table.matrix(blocks)
         self.arrays = standard(x)
-        h = self._ready(table.h)
+        h = self._ready(table.relation)
         goal, given = tensors_of(target, weight, self.device)
         hidden = self._hidden(table, blocks, target, rows, seed)
         with OwnRandom(seed):
@@ -81,7 +84,8 @@ class EHNN:
         self, table: Any, blocks: tuple[str, ...], target: Array, rows: Array, seed: int
     ) -> list[tuple[Tensor, Tensor, Tensor]]:
         """For each group of labels: the columns and the labels without them, and the rows that have them."""
-        fold = fold_numbers(self.output, target[rows], self.groups, seed)
+        together = None if table.together is None else table.together[rows]
+        fold = fold_numbers(self.output, target[rows], self.groups, seed, together)
         found = []
         for group in np.unique(fold):
             keep = np.ones(len(target), bool)
@@ -98,7 +102,7 @@ class EHNN:
         model = LabelledEHNN(self.plan, x.shape[1], self.output.width)
         model.load_state_dict(state_of(self.arrays))
         model = model.to(self.device).eval()
-        h, data = self._ready(table.h), self._tensor(x)
+        h, data = self._ready(table.relation), self._tensor(x)
         found = model(h, data, self._labels(table.target)).cpu()
         return self.output.clean(found.double().numpy())
 
@@ -108,9 +112,7 @@ class EHNN:
         return torch.from_numpy(np.concatenate([values, known[:, :1]], 1)).to(self.device)
 
     def _ready(self, h: Hypergraph) -> Hypergraph:
-        nothing = dict.fromkeys(
-            ("x", "edge_x", "y", "edge_weight", "incidence_weight", "node_names", "edge_names")
-        )
+        nothing = dict.fromkeys(("x", "edge_x", "y", "node_names", "edge_names"))
         return self.plan.prepare(h.replace(**nothing)).to(self.device)
 
     def _tensor(self, x: Array) -> Tensor:

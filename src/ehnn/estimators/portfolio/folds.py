@@ -38,10 +38,17 @@ class Folds:
 
     @classmethod
     def draw(
-        cls, output: Output, target: Array, weight: Array | None, seed: int, groups: Array | None = None
-    ) -> Folds:
-        """Five or three folds, or one fifth of many labels; each class is spread evenly over them."""
+        cls, output: Output, target: Array, weight: Array | None, seed: int, groups: Array | None = None,
+        judging: Array | None = None,
+    ) -> Folds:  # fmt: skip
+        """Five or three folds, or one fifth of many labels; each class is spread evenly over them.
+
+        ``judging [rows]`` says which labels judge the members, and are not trained on; None: drawn.
+        """
         rows = np.flatnonzero(output.labelled(target))
+        if judging is not None:
+            train, asked = rows[~judging[rows]], rows[judging[rows]]
+            return cls._of(train, [(train, asked)], target, weight)
         used = fold_count(len(rows))
         count = 3 if used == 3 else 5
         group = None if groups is None else groups[rows]
@@ -49,6 +56,11 @@ class Folds:
         for again in range(min(3, max(1, _TINY // max(1, len(rows))))):
             fold = fold_numbers(output, target[rows], count, seed + 7919 * again, group)
             both += [(rows[fold != f], rows[fold == f]) for f in range(used)]
+        return cls._of(rows, both, target, weight)
+
+    @classmethod
+    def _of(cls, rows: Array, both: list[tuple[Array, Array]], target: Array, weight: Array | None) -> Folds:
+        """Of pairs of rows to train on and rows to predict."""
         both = [(t, a) for t, a in both if len(t) and len(a)]
         train, asked = [t for t, _ in both], [a for _, a in both]
         ends = np.cumsum([0, *map(len, asked)])

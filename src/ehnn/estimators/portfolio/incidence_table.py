@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import torch
 
 from ehnn.hypergraph import Hypergraph
 
 from .company import set_hashes
+from .incidence_overlaps import Overlaps
 from .members import Spec
 from .nets import Schedule, mlp_seconds
 from .node_table import NodeTable, joined
@@ -25,9 +28,10 @@ class IncidenceTable:
 
     ``degree``: degree, order and their ranks within the hyperedge. ``x``: features of node and hyperedge.
     ``likeness``: how near a node is to the rest of its hyperedge, in features and spectral coordinates.
+    ``overlap``: how much the other hyperedges of a node share with this one; nothing where they are too many.
     ``history``: known labels of the node in *other* hyperedges, also in those of the same order and with the
-    same members, and how that compares with the other members. Labels of the same hyperedge are never read:
-    where a hyperedge is new, it has none.
+    same members, and how that compares with the other members; also with the labels of the nodes that both
+    share. Labels of the same hyperedge are never read: where a hyperedge is new, it has none.
 
     Args:
         h: on the CPU.
@@ -52,6 +56,18 @@ class IncidenceTable:
         table.labels = {"target": target, "prior": prior.astype(np.float32)}
         table.labels["values"], table.labels["known"] = output.matrix(target)
         return table
+
+    @property
+    def relation(self) -> Hypergraph:
+        """The hypergraph whose nodes are the rows; see `of_incidences`."""
+        if "relation" not in self.cache:
+            self.cache["relation"] = of_incidences(self.h)
+        return self.cache["relation"]
+
+    @property
+    def together(self) -> Array:
+        """Rows whose labels are known together: those of one hyperedge."""
+        return self.edge
 
     @property
     def target(self) -> Array:
@@ -114,6 +130,19 @@ class IncidenceTable:
             found.append(np.concatenate([dot[:, None], self._compared(dot[:, None])], 1))
         return np.concatenate(found, 1)
 
+    @cached_property
+    def overlaps(self) -> Overlaps | None:
+        """The other hyperedges of each node, unless there are too many."""
+        if "overlaps" not in self.cache:
+            self.cache["overlaps"] = Overlaps.of(self.h)
+        return self.cache["overlaps"]
+
+    def _overlap(self) -> Array:
+        if self.overlaps is None:
+            return np.zeros((self.rows, 0), np.float32)
+        columns = self.overlaps.columns()
+        return np.concatenate([columns, self._compared(columns[:, 4:6])], 1)
+
     def _spectral(self) -> Array:
         return self.nodes.block("spectral")[self.node]
 
@@ -138,6 +167,9 @@ class IncidenceTable:
             share, number = self._shares(keys, names, whole)
             parts += [share, np.log1p(number)]
         parts.append(self._compared(whole[:, : width if width > 2 else 1]))
+        if self.overlaps is not None:
+            shared = self.overlaps.labels(self.labels["values"] * self.labels["known"])
+            parts += [shared, self._compared(shared)]
         return np.concatenate(parts, 1)
 
     def _shares(
@@ -166,6 +198,24 @@ class IncidenceTable:
         return share.astype(np.float32), np.maximum(number[:, :1], 0).astype(np.float32)
 
 
+def of_incidences(h: Hypergraph) -> Hypergraph:
+    """A node for each incidence (v, e) of ``h``, which is in two hyperedges: all of e, and all of v.
+
+    Hyperedges of ``h`` come first and have role 0 (or the role of v in e), nodes have the last role.
+    """
+    node, edge = h.index
+    rows = torch.arange(h.num_incidences)
+    first = torch.zeros_like(rows) if h.roles is None else h.roles
+    weight = h.incidence_weight
+    if h.edge_weight is not None:
+        weight = h.edge_weight[edge] if weight is None else weight * h.edge_weight[edge]
+    return Hypergraph.from_incidence(
+        (rows.repeat(2), torch.cat([edge, node + h.num_edges])), h.num_incidences, h.num_edges + h.num_nodes,
+        roles=torch.cat([first, torch.full_like(rows, h.num_roles)]),
+        incidence_weight=None if weight is None else weight.repeat(2),
+    )  # fmt: skip
+
+
 def _others_extreme(values: Array, group: Array, groups: int) -> Array:
     """The largest value of the other rows of a group: the largest, or the second for the row that has it."""
     order = np.lexsort((values, group))
@@ -183,11 +233,11 @@ def _others_extreme(values: Array, group: Array, groups: int) -> Array:
 
 
 def incidence_members(
-    table: IncidenceTable, output: Output, labelled: int, plan: dict[str, Any]
+    table: IncidenceTable, output: Output, labelled: int, plan: dict[str, Any], share: float, on_gpu: bool
 ) -> list[Spec]:
-    """What is tried on incidences."""
+    """What is tried on incidences; ``plan`` and ``share`` as in `node_members`."""
     own = ("x",) if table.has_features else ()
-    every = (*own, "degree", "likeness", "spectral", "history")
+    every = (*own, "degree", "likeness", "overlap", "spectral", "history")
     epochs = int(min(60, max(4, 6e5 // max(1, labelled))))
     columns = table.matrix(every[:-1]).shape[1] + 9 * output.width + 3
     schedule = {"epochs": epochs, "batch": 2048}
@@ -202,7 +252,7 @@ def incidence_members(
         Spec(
             "boosting: new nodes",
             "boosting",
-            (*own, "degree", "likeness"),
+            (*own, "degree", "likeness", "overlap"),
             (),
             True,
             0.3 + 2e-5 * labelled * output.width,
@@ -210,10 +260,26 @@ def incidence_members(
         Spec(
             "boosting",
             "boosting",
-            (*own, "degree", "likeness", "history"),
+            (*own, "degree", "likeness", "overlap", "history"),
             (("leaves", 31),),
             False,
             0.3 + 4e-5 * labelled * output.width,
         ),
         Spec("MLP", "mlp", every, (("schedule", schedule),), False, fit),
+        *_network(table, every, plan, share, on_gpu),
     ]
+
+
+def _network(
+    table: IncidenceTable, blocks: tuple[str, ...], plan: dict[str, Any], share: float, on_gpu: bool
+) -> list[Spec]:
+    """EHNN on the hypergraph of incidences, if there is time to train it."""
+    size = table.rows + table.h.num_nodes + table.h.num_edges
+    fixed, each = (5e-3, 1e-7) if on_gpu else (5e-3, 8e-6)
+    step = fixed + each * size * max(plan["width"] / 64, 0.1)
+    steps = int(min(plan["epochs"], 300 if on_gpu else 100, max(60, share / step)))
+    if steps * step > share:  # fewer steps do not train it
+        return []
+    inner = {k: plan[k] for k in ("width", "dropout", "options")} | {"model": "ehnn-mlp", "residual": True}
+    options = (("plan", inner), ("schedule", {"epochs": steps, "lr": 5e-3}))
+    return [Spec("EHNN-MLP", "ehnn", blocks, options, False, steps * step)]

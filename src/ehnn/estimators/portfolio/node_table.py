@@ -53,6 +53,14 @@ class NodeTable:
         return table
 
     @property
+    def relation(self) -> Hypergraph:
+        """The hypergraph whose nodes are the rows."""
+        return self.h
+
+    together = None
+    """Rows whose labels are known together; None: each alone."""
+
+    @property
     def target(self) -> Array:
         """The known labels."""
         return self.labels["target"]

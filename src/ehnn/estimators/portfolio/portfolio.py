@@ -55,6 +55,7 @@ class Portfolio:
         weight: Array | None = None,
         clock: Clock,
         groups: Array | None = None,
+        judging: Array | None = None,
         label: str = "portfolio",
         quiet: bool = True,
     ) -> Portfolio:
@@ -66,8 +67,9 @@ class Portfolio:
             target: encoded; see `Output`.
             weight: ``[rows]`` of the rows.
             groups: ``[rows]``: rows of one group are in one fold.
+            judging: ``[rows]``: labels that judge the members and are not trained on; None: drawn from all.
         """
-        folds = Folds.draw(self.output, target, weight, self.seed, groups)
+        folds = Folds.draw(self.output, target, weight, self.seed, groups, judging)
         self.prior = self.output.prior(target[folds.rows], None if weight is None else weight[folds.rows])
         tables = [self.known(table, target, rows) for rows in folds.train]
         tried: dict[str, tuple[Spec, list[Member], Array]] = {}
@@ -84,7 +86,7 @@ class Portfolio:
             whole = self.known(table, target, folds.rows)
             for name in {**self.weights, **self.new_weights}:
                 spec, models, _ = tried[name]
-                again = not spec.bagged or not folds.train
+                again = not folds.train or (judging is None and not spec.bagged)
                 self.members[name] = [self._fitted(spec, whole, folds.rows, weight, 0)] if again else models
             progress.update(len(specs) + 1)
         return self

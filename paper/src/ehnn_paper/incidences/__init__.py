@@ -1,0 +1,1 @@
+"""Labels of nodes within hyperedges: WHATsNet, CoNHD and `ehnn.IncidenceClassifier` under one protocol."""
