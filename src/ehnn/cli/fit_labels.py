@@ -132,8 +132,10 @@ class LabelRun:
 
     def _scores(self, estimator: Any, rest: Tensor, test: Tensor, folder: Path | None) -> dict[str, Any]:
         parts = self._parts(estimator, rest, test)
-        proba = None if self.request.regression else estimator.predict_proba(self.data.h)
-        predicted = estimator.predict(self.data.h)
+        if self.request.regression:
+            predicted, proba = estimator.predict(self.data.h), None
+        else:
+            predicted, proba = estimator.predict_with_proba(self.data.h)
         if folder is not None:
             self._write_predicted(folder / PREDICTED, predicted, parts)
         counts = {part: int(rows.sum()) for part, rows in zip(PARTS, parts, strict=True)}
