@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import defaults_data as sets
 import numpy as np
+import torch
 
 import ehnn
+from ehnn.estimators.models import find
 from ehnn.estimators.portfolio.graph_table import GraphTable
 from ehnn.estimators.portfolio.incidence_table import IncidenceTable
 from ehnn.estimators.portfolio.metrics import macro_f1
@@ -18,6 +21,7 @@ from ehnn.hypergraph import dual
 Array = np.ndarray
 SEARCH = ({"lr": 1e-3, "dropout": 0.5}, {"lr": 1e-2, "dropout": 0.5}, {"lr": 3e-3, "dropout": 0.2})
 PENALTIES = (0.01, 1.0, 100.0)
+TRIALS = 30
 KINDS = {
     "nodes": ehnn.NodeClassifier, "hyperedges": ehnn.HyperedgeClassifier,
     "incidences": ehnn.IncidenceClassifier, "hypergraphs": ehnn.HypergraphClassifier,
@@ -43,14 +47,42 @@ def default(data: sets.Data, train: Array, valid: Array, seed: int, device: str)
 
 
 def network(model: str, data: sets.Data, train: Array, valid: Array, seed: int, device: str) -> Array:
-    """The best of the settings on the estimator's own validation labels."""
-    same = {"model": model, "epochs": 200, "patience": 40, "validation_fraction": 1 / 3}
-    found = []
-    for setting in SEARCH:
-        chosen = {**same, **setting, "random_state": seed, "device": device}
-        scores, fitted = _estimator(data, np.concatenate([train, valid]), chosen)
-        found.append((fitted.history_[fitted.best_epoch_ - 1]["valid"], scores))
-    return max(found, key=lambda pair: pair[0])[1]
+    """A network with the best of the settings."""
+    return _best(data, [{"model": model, **s} for s in SEARCH], train, valid, seed, device)
+
+
+def search(data: sets.Data, train: Array, valid: Array, seed: int, device: str) -> Array:
+    """The best of 30 random points of the space that ``ehnn tune`` searches."""
+    from ehnn.cli.tune_table import MODELS, SPACE
+
+    random = np.random.default_rng([TRIALS, seed])
+    space = {"model": MODELS, **SPACE}
+    points = [{k: v[random.integers(len(v))] for k, v in space.items()} for _ in range(TRIALS)]
+    return _best(data, points, train, valid, seed, device)
+
+
+def _best(
+    data: sets.Data, settings: list[dict[str, Any]], train: Array, valid: Array, seed: int, device: str
+) -> Array:
+    """The scores of the best of the settings on the estimator's own validation labels."""
+    same = {"epochs": 200, "patience": 40, "validation_fraction": 1 / 3, "random_state": seed}
+    found: tuple[float, Array] | None = None
+    for setting in settings:
+        fit = {**same, **setting, "device": device}
+        ready = data if find(setting["model"]).stacked else _without_member_features(data)
+        scores, fitted = _estimator(ready, np.concatenate([train, valid]), fit)
+        reached = fitted.history_[fitted.best_epoch_ - 1]["valid"]
+        found = (reached, scores) if found is None or reached > found[0] else found
+    assert found is not None
+    return found[1]
+
+
+def _without_member_features(data: sets.Data) -> sets.Data:
+    """Hyperedges with the mean features of their members, for models that read features of rows alone."""
+    if data.task != "hyperedges" or data.h.x is None:
+        return data
+    mean = torch.from_numpy(NodeTable(dual(data.h)).matrix(("x",)))
+    return replace(data, h=data.h.replace(x=None, edge_x=mean))
 
 
 def _estimator(data: sets.Data, rows: Array, settings: dict[str, Any]) -> tuple[Array, Any]:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import ehnn
 from ehnn.estimators import auto_incidences
+from ehnn.estimators.portfolio import budget
 from ehnn.estimators.portfolio.budget import BUDGETS, default_seconds, seconds_of
+from ehnn.estimators.portfolio.folds import fit_count
+from ehnn.estimators.portfolio.node_members import node_members
+from ehnn.estimators.portfolio.node_table import NodeTable
+from ehnn.estimators.portfolio.outputs import Output
 
 
 @pytest.mark.parametrize(
@@ -37,3 +44,61 @@ def test_incidences_are_given_the_time_of_their_nodes(monkeypatch: pytest.Monkey
     h = ehnn.Hypergraph.from_edges([[0, 1, 2], [1, 2, 3], [0, 3], [2, 3]])
     ehnn.IncidenceClassifier(budget=0.01).fit(h, [0, 1, 0, 1, 0, 1, 1, 0, 1, 0])
     assert asked == [(0.01, 4, 10)]
+
+
+def _circles(nodes: int = 60) -> tuple[ehnn.Hypergraph, list[int]]:
+    random = np.random.default_rng(0)
+    y = np.arange(nodes) % 2
+    edges = [random.choice(np.flatnonzero(y == k % 2), 4, replace=False).tolist() for k in range(nodes)]
+    return ehnn.Hypergraph.from_edges(edges, nodes), y.tolist()
+
+
+def test_a_slow_machine_tries_the_same_members(monkeypatch: pytest.MonkeyPatch) -> None:
+    h, y = _circles()
+    real = time.monotonic(), time.process_time()
+    found = []
+    for speed in (1.0, 1.5):
+        for name, start in zip(("monotonic", "process_time"), real, strict=True):
+            plain = getattr(time, name)
+            monkeypatch.setattr(budget.time, name, lambda p=plain, s=start, f=speed: s + f * (p() - s))
+        fitted = ehnn.NodeClassifier(budget="fast", width=8, epochs=2).fit(h, y)
+        found.append(([row["member"] for row in fitted.leaderboard_], fitted.left_out_))
+        monkeypatch.undo()
+    assert found[0] == found[1]
+    assert "EHNN-MLP" in {*found[0][0], *found[0][1]}
+
+
+def test_a_fit_that_takes_far_too_long_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    h, y = _circles()
+    monkeypatch.setattr(budget.Clock, "passed", property(lambda self: 1e9))
+    with pytest.warns(UserWarning, match=r"the time was up after \d+ s, without .*EHNN-MLP"):
+        fitted = ehnn.NodeClassifier(width=8, epochs=2).fit(h, y)
+    assert fitted.left_out_["EHNN-MLP"] == "time"
+    assert "vote: members" in {row["member"] for row in fitted.leaderboard_}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "order"),
+    [(100, 50, 3), (5000, 5000, 4), (5000, 500, 40), (30_000, 20_000, 5), (1700, 60_000, 9)],
+)
+@pytest.mark.parametrize("classes", [2, 20])
+def test_there_is_room_for_a_network(nodes: int, edges: int, order: int, classes: int) -> None:
+    """Of all members in their order, EHNN-MLP is within the default budget."""
+    random = np.random.default_rng(0)
+    index = (random.integers(0, nodes, edges * order), np.repeat(np.arange(edges), order))
+    h = ehnn.Hypergraph.from_incidence(
+        index, nodes, edges, x=torch.from_numpy(random.random((nodes, 30))).float()
+    )
+    labelled = nodes * 3 // 4
+    clock = budget.clock_of("default", h.num_nodes, h.num_incidences)
+    plan = {"model": "ehnn-mlp", "width": 64, "dropout": 0.2, "options": None, "epochs": 300}
+    fits = fit_count(labelled)
+    specs = node_members(NodeTable(h), Output("classes", classes), labelled, plan, clock.seconds / fits)
+    within = []
+    for spec in specs:
+        needed = spec.seconds * (fits + (not spec.bagged))
+        if spec.always or clock.room(needed):
+            clock.spent += needed
+            within.append(spec.name)
+    assert "EHNN-MLP" in within
+    assert clock.spent <= clock.seconds

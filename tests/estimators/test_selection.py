@@ -11,7 +11,7 @@ from ehnn.estimators.portfolio.folds import Folds, fold_count
 from ehnn.estimators.portfolio.nets import MLP, Schedule, mlp_seconds
 from ehnn.estimators.portfolio.outputs import Output
 from ehnn.estimators.portfolio.portfolio import Portfolio
-from ehnn.estimators.portfolio.selection import shrunk
+from ehnn.estimators.portfolio.selection import greedy, shrunk
 
 NUMBERS = Output("numbers", 1)
 
@@ -87,3 +87,18 @@ def test_more_rows_and_columns_take_longer() -> None:
     few, many = (mlp_seconds(rows, 50, Schedule(20)) for rows in (1000, 100_000))
     assert 0 < few < many
     assert mlp_seconds(1000, 500, Schedule(20)) > few
+
+
+def test_a_few_sure_rows_do_not_decide() -> None:
+    """A member that is right more often is not given up for three rows that it is wrongly sure about."""
+    random, output = np.random.default_rng(0), Output("classes", 2)
+    y = random.integers(0, 2, 400)
+
+    def member(hits: float, sure: float) -> np.ndarray:
+        says = np.where(random.random(400) < hits, y, 1 - y)
+        return np.log(np.where(says[:, None] == np.arange(2), sure, 1 - sure))
+
+    good, dull = member(0.9, 0.9), member(0.6, 0.6)
+    good[:3] = np.log(np.where(y[:3, None] == np.arange(2), 1e-7, 1 - 1e-7))
+    found = greedy(output, {"dull": dull, "good": good}, y, np.ones(400))
+    assert found["good"] > 0.8

@@ -51,6 +51,11 @@ def row_names(task: str, h: ehnn.Hypergraph) -> list[tuple[Any, ...]]:
     return [(name,) for name in (sets if task == "sets" else nodes)]
 
 
+def _unread(left_out: dict[str, str]) -> dict[str, str]:
+    """Members without figures, and why; those that were ``behind`` have figures."""
+    return {name: why for name, why in left_out.items() if why != "behind"}
+
+
 class LabelRun:
     """A classifier or regressor. Making one splits the labels; `fit` does the rest.
 
@@ -132,8 +137,10 @@ class LabelRun:
 
     def _scores(self, estimator: Any, rest: Tensor, test: Tensor, folder: Path | None) -> dict[str, Any]:
         parts = self._parts(estimator, rest, test)
-        proba = None if self.request.regression else estimator.predict_proba(self.data.h)
-        predicted = estimator.predict(self.data.h)
+        if self.request.regression:
+            predicted, proba = estimator.predict(self.data.h), None
+        else:
+            predicted, proba = estimator.predict_with_proba(self.data.h)
         if folder is not None:
             self._write_predicted(folder / PREDICTED, predicted, parts)
         counts = {part: int(rows.sum()) for part, rows in zip(PARTS, parts, strict=True)}
@@ -162,6 +169,7 @@ class LabelRun:
             "hypergraph": hypergraph_record(h, *([self.values, predicted] if nodes else [])),
             "attention": attention_by_order(estimator, h) if transformer else None,
             "leaderboard": estimator.leaderboard_ if auto else None,
+            "left_out": _unread(estimator.left_out_) if auto else None,
             **scores, "summary": split | scores["summary"],
         }  # fmt: skip
 

@@ -96,9 +96,8 @@ def predicted(estimator: Any, reader: Reader, source: Source, alone: bool = Fals
         return Predictions([*first, "predicted"], rows, remarks)
     classes = estimator.classes_.tolist()
     remarks += filter(None, [reader.new_labels(sheet, classes)])
-    proba = estimator.predict_proba(asked)
-    labels = estimator.predict(asked).tolist()
-    shown = zip(asked.names, labels, proba.round(6).tolist(), strict=True)
+    labels, proba = estimator.predict_with_proba(asked)
+    shown = zip(asked.names, labels.tolist(), proba.round(6).tolist(), strict=True)
     header = [*first, "predicted", *(f"p({c})" for c in classes)]
     return Predictions(header, ((*name, label, *shares) for name, label, shares in shown), remarks)
 

@@ -118,6 +118,8 @@ def record_of(
     found = run.fit(folder)
     if found.get("leaderboard") and (remark := no_better(found["leaderboard"])):
         found["summary"]["note"] = remark  # also in the report
+    if found.get("left_out"):
+        found["summary"]["not compared"] = ", ".join(f"{k} ({v})" for k, v in found["left_out"].items())
     return {
         "task": data.task, "model": request.settings["model"], "parameters": request.parameters,
         "reads_nodes": data.reader.id_column is not None and bool(data.reader.node_features),

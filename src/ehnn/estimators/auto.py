@@ -15,7 +15,7 @@ from ehnn.hypergraph import Hypergraph
 from .features import feature_shifts, shifted_features
 from .portfolio.budget import clock_of
 from .portfolio.company import Company
-from .portfolio.folds import fold_count
+from .portfolio.folds import fit_count
 from .portfolio.graph_table import GraphTable, graph_members
 from .portfolio.node_members import node_members
 from .portfolio.node_table import NodeTable, label_passes
@@ -76,7 +76,7 @@ class AutoNodes:
         shifts = feature_shifts(h)
         table = NodeTable(shifted_features(h, shifts))
         labelled = int(output.labelled(target).sum())
-        share = clock.seconds / fold_count(labelled)
+        share = clock.seconds / max(1, fit_count(labelled))
         specs = node_members(table, output, labelled, dict(settings["plan"]), share)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(
@@ -181,7 +181,8 @@ class AutoGraphs:
         clock = clock_of(settings["budget"], nodes, incidences)
         table = GraphTable([shifted_features(h, {}) for h in members])
         labelled = int(output.labelled(target).sum())
-        specs = graph_members(table, output, labelled, dict(settings["plan"]), clock.seconds / 8)
+        share = clock.seconds / max(1, fit_count(labelled))
+        specs = graph_members(table, output, labelled, dict(settings["plan"]), share)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(
             table, specs, target, weight=weight, clock=clock, label=settings["label"], quiet=settings["quiet"]

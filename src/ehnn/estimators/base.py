@@ -66,7 +66,8 @@ class Estimator:
         random_state: the seed of everything random.
         device: ``"cpu"``, ``"cuda"``, …, or ``"auto"``: a GPU if there is one.
         budget: time for ``model="auto"``: ``"fast"``, ``"default"``, ``"best"`` or seconds. Members that
-            would take longer are left out, so a slow machine may choose among fewer.
+            would take longer, by estimates from the sizes of the data, are left out: the same data give the
+            same members. A fit that takes twice its time (or the seconds given) stops, with a warning.
         verbose: show progress.
     """
 
@@ -171,6 +172,18 @@ class Estimator:
         if isinstance(self.model_, nn.Module):
             raise AttributeError(f"leaderboard_ is there with model='auto', not with {self.model!r}")
         return self.model_.portfolio.leaderboard
+
+    @property
+    def left_out_(self) -> dict[str, str]:
+        """Of ``model="auto"``: members without a part in the comparison, and why.
+
+        ``budget``: they would take longer than the budget allows. ``behind``: they were far behind another
+        member after some of the folds. ``time``: the fit took far longer than planned; see ``budget``.
+        """
+        self._check_fitted()
+        if isinstance(self.model_, nn.Module):
+            raise AttributeError(f"left_out_ is there with model='auto', not with {self.model!r}")
+        return self.model_.portfolio.left_out
 
     def _auto_settings(self) -> dict[str, Any]:
         """The settings that `AutoNodes.fit` and the fits of other tasks read."""

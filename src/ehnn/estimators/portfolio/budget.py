@@ -10,6 +10,9 @@ from ehnn._utils.validation import short
 
 BUDGETS = {"fast": 0.25, "default": 1.0, "best": 6.0}
 """Factors of `default_seconds`."""
+CORES, STOP = 1.8, 2.0
+"""For each second of a named budget, which is for two cores: seconds of one core that members may take by
+estimate, and seconds after which a fit stops."""
 
 
 def default_seconds(rows: int, incidences: int) -> float:
@@ -25,7 +28,10 @@ def default_seconds(rows: int, incidences: int) -> float:
 
 def clock_of(budget: Any, rows: int, incidences: int) -> Clock:
     """A clock for a ``budget``, started."""
-    return Clock(seconds_of(budget, rows, incidences), wall=not isinstance(budget, str))
+    seconds = seconds_of(budget, rows, incidences)
+    if isinstance(budget, str):
+        return Clock(CORES * seconds, stop=STOP * seconds)
+    return Clock(seconds, stop=seconds, wall=True)
 
 
 def seconds_of(budget: Any, rows: int, incidences: int) -> float:
@@ -39,19 +45,26 @@ def seconds_of(budget: Any, rows: int, incidences: int) -> float:
 
 @dataclass
 class Clock:
-    """Time that is left, less what is reserved for the last fits.
+    """What a fit may cost, and when it must end.
+
+    Whether there is room for a member is decided by estimates, made from sizes, of the time that it and those
+    before it take. So two fits on the same data try the same members, on any machine. The time that
+    has really passed only stops a fit that takes far longer.
 
     Attributes:
-        seconds: the limit.
+        seconds: of one core that the members may take, by estimate.
+        stop: seconds after which no member is begun or continued.
         wall: count the time on the wall alone. Otherwise the time of the processor counts where it is less,
-            so that other work on the machine does not change what is tried.
+            so that other work on the machine does not stop a fit.
+        spent: estimated seconds of the members so far.
     """
 
     seconds: float
+    stop: float
     wall: bool = False
+    spent: float = 0.0
     started: float = field(default_factory=time.monotonic)
     processor: float = field(default_factory=time.process_time)
-    reserved: float = 0.0
 
     @property
     def passed(self) -> float:
@@ -59,9 +72,10 @@ class Clock:
         wall = time.monotonic() - self.started
         return wall if self.wall else min(wall, time.process_time() - self.processor)
 
-    def reserve(self, seconds: float) -> None:
-        self.reserved += seconds
+    @property
+    def late(self) -> bool:
+        return self.passed > self.stop
 
-    def over(self, needed: float) -> bool:
-        """Whether ``needed`` more seconds are too many."""
-        return self.passed + self.reserved + needed > self.seconds
+    def room(self, seconds: float) -> bool:
+        """Whether a member that takes ``seconds`` is within the budget."""
+        return self.spent + seconds <= self.seconds

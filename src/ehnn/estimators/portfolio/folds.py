@@ -53,7 +53,7 @@ class Folds:
         count = 3 if used == 3 else 5
         group = None if groups is None else groups[rows]
         both = []
-        for again in range(min(3, max(1, _TINY // max(1, len(rows))))):
+        for again in range(_repeats(len(rows))):
             fold = fold_numbers(output, target[rows], count, seed + 7919 * again, group)
             both += [(rows[fold != f], rows[fold == f]) for f in range(used)]
         return cls._of(rows, both, target, weight)
@@ -73,6 +73,15 @@ class Folds:
 def fold_count(labelled: int) -> int:
     """Folds that so many labelled rows are divided into, once."""
     return 5 if labelled < FEW else 3 if labelled < _SOME else 1
+
+
+def fit_count(labelled: int) -> int:
+    """How often a member is fitted to be judged."""
+    return _repeats(labelled) * fold_count(labelled)
+
+
+def _repeats(labelled: int) -> int:
+    return min(3, max(1, _TINY // max(1, labelled)))
 
 
 def fold_numbers(output: Output, target: Array, count: int, seed: int, groups: Array | None = None) -> Array:

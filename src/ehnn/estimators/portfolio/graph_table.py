@@ -10,7 +10,10 @@ from scipy.sparse import csr_matrix
 
 from ehnn.hypergraph import Hypergraph
 
+from .boosting import boosting_seconds
+from .linear import linear_seconds
 from .members import Spec
+from .nets import Schedule, mlp_seconds
 from .node_table import joined
 from .outputs import Output
 
@@ -20,6 +23,8 @@ _PAIRS = 1_000_000
 """Pairs that are counted at most; a hypergraph with more has zeros."""
 _SMALL = 8
 """Orders and degrees that are counted one by one."""
+_PART, _STEPS, _EPOCHS = 0.5, 100, 40
+"""Of the network: its part of all time, the steps that it needs, and the epochs that it is given at most."""
 
 
 class GraphTable:
@@ -109,31 +114,43 @@ def _set_numbers(node: Array, edge: Array, edges: int) -> Array:
 def graph_members(
     table: GraphTable, output: Output, labelled: int, plan: dict[str, Any], share: float
 ) -> list[Spec]:
-    """What is tried on whole hypergraphs; ``share`` are the seconds that one fit of the network may take."""
+    """What is tried on whole hypergraphs; ``share``: seconds of one core for each fold."""
     own = ("x",) if table.has_features else ()
+    every = (*own, "statistics")
     epochs = int(min(100, max(20, 3e5 // max(1, labelled))))
-    specs = [
-        Spec("majority" if output.kind != "numbers" else "mean", "prior", new_rows=True),
-        Spec("linear: sizes", "linear", ("sizes",), new_rows=True),
-        *([Spec("linear: features", "linear", ("x",), new_rows=True)] if own else []),
-        Spec("linear: statistics", "linear", (*own, "statistics"), new_rows=True),
-        Spec("boosting", "boosting", (*own, "statistics"), (), True, 0.3 + 1e-4 * labelled * output.width),
-        Spec(
-            "MLP",
-            "mlp",
-            (*own, "statistics"),
-            (("schedule", {"epochs": epochs}),),
-            True,
-            0.5 + 1e-3 * labelled,
-        ),
-    ]
-    most, batch = plan.pop("epochs"), int(plan.pop("batch_size"))
-    size = sum(h.num_nodes + h.num_edges for h in table.members) / max(1, table.rows)
-    each = 0.03 * plan["width"] / 64 + 4e-5 * batch * size * plan["width"] / 64
-    epoch = each * max(1, labelled // batch)
-    steps = int(min(most, 40, max(8, share / epoch)))
-    options = (("plan", plan), ("schedule", {"epochs": steps, "lr": 3e-3, "batch": batch}))
+    columns = table.matrix(every).shape[1]
+
+    def linear(name: str, *blocks: str) -> Spec:
+        seconds = linear_seconds(labelled, table.matrix(blocks).shape[1], output.width)
+        return Spec(f"linear: {name}", "linear", blocks, (), True, seconds, True)
+
+    def learner(name: str, kind: str, seconds: float, **options: Any) -> Spec:
+        return Spec(name, kind, every, tuple(options.items()), True, seconds)
+
     return [
-        *specs,
-        Spec("EHNN-MLP", "graph", (*own, "statistics"), options, True, epoch * steps),
+        Spec("majority" if output.kind != "numbers" else "mean", "prior", new_rows=True, always=True),
+        linear("sizes", "sizes"),
+        *([linear("features", "x")] if own else []),
+        linear("statistics", *every),
+        learner("boosting", "boosting", boosting_seconds(labelled, columns, output)),
+        learner("MLP", "mlp", mlp_seconds(labelled, columns, Schedule(epochs)), schedule={"epochs": epochs}),
+        _network(table, every, labelled, plan, _PART * share),
     ]
+
+
+def _network(
+    table: GraphTable, blocks: tuple[str, ...], labelled: int, plan: dict[str, Any], seconds: float
+) -> Spec:
+    """The network: half as wide where it would not be trained in time otherwise."""
+    most, batch = min(plan.pop("epochs"), _EPOCHS), int(plan.pop("batch_size"))
+    size = sum(h.num_nodes + h.num_edges for h in table.members) / max(1, table.rows)
+    batches = max(1, -(-labelled // batch))
+    least = min(most, max(4, _STEPS // batches))
+    epoch, width = batches * (8e-3 + 1.2e-5 * batch * size), plan["width"]
+    if least * epoch * width / 64 > seconds:
+        width = max(width // 2, min(width, 8))
+    epoch *= max(width / 64, 0.1)
+    epochs = int(min(most, max(least, seconds / epoch)))
+    schedule = {"epochs": epochs, "lr": 3e-3, "batch": batch}
+    options = (("plan", {**plan, "width": width}), ("schedule", schedule))
+    return Spec("EHNN-MLP", "graph", blocks, options, True, epoch * epochs + 0.1)

@@ -11,8 +11,10 @@ import torch
 
 from ehnn.hypergraph import Hypergraph
 
+from .boosting import boosting_seconds
 from .company import set_hashes
 from .incidence_overlaps import Overlaps
+from .linear import linear_seconds
 from .members import Spec
 from .nets import Schedule, mlp_seconds
 from .node_table import NodeTable, joined
@@ -239,32 +241,31 @@ def incidence_members(
     own = ("x",) if table.has_features else ()
     every = (*own, "degree", "likeness", "overlap", "spectral", "history")
     epochs = int(min(60, max(4, 6e5 // max(1, labelled))))
-    columns = table.matrix(every[:-1]).shape[1] + 9 * output.width + 3
     schedule = {"epochs": epochs, "batch": 2048}
-    fit = mlp_seconds(labelled, columns, Schedule(**schedule))
+    history = 3 * (output.width + 1) + 3 * (output.width if output.width > 2 else 1)
+
+    def columns(blocks: tuple[str, ...]) -> float:
+        known = [b for b in blocks if b != "history"]
+        return table.matrix(tuple(known)).shape[1] + (history if "history" in blocks else 0)
+
+    def linear(name: str, *blocks: str, new: bool = False, always: bool = True) -> Spec:
+        seconds = linear_seconds(labelled, columns(blocks), output.width)
+        return Spec(f"linear: {name}", "linear", blocks, (), new, seconds, always)
+
+    def boosting(name: str, blocks: tuple[str, ...], leaves: int, new: bool) -> Spec:
+        seconds = leaves / 15 * boosting_seconds(labelled, columns(blocks), output)
+        return Spec(name, "boosting", blocks, (("leaves", leaves),), new, seconds)
+
+    fit = mlp_seconds(labelled, columns(every), Schedule(**schedule))
     return [
-        Spec("majority", "prior", new_rows=True),
-        *([Spec("linear: features", "linear", ("x",), new_rows=True)] if own else []),
-        Spec("linear: degrees", "linear", ("degree",), new_rows=True),
-        Spec("vote: history", "shares", ("history",)),
-        Spec("linear: degrees, history", "linear", ("degree", "history")),
-        Spec("linear: all", "linear", every, seconds=1e-9 * labelled * columns * output.width * 100),
-        Spec(
-            "boosting: new nodes",
-            "boosting",
-            (*own, "degree", "likeness", "overlap"),
-            (),
-            True,
-            0.3 + 2e-5 * labelled * output.width,
-        ),
-        Spec(
-            "boosting",
-            "boosting",
-            (*own, "degree", "likeness", "overlap", "history"),
-            (("leaves", 31),),
-            False,
-            0.3 + 4e-5 * labelled * output.width,
-        ),
+        Spec("majority", "prior", new_rows=True, always=True),
+        *([linear("features", "x", new=True)] if own else []),
+        linear("degrees", "degree", new=True),
+        Spec("vote: history", "shares", ("history",), always=True),
+        linear("degrees, history", "degree", "history"),
+        linear("all", *every, always=False),
+        boosting("boosting: new nodes", (*own, "degree", "likeness", "overlap"), 15, True),
+        boosting("boosting", (*own, "degree", "likeness", "overlap", "history"), 31, False),
         Spec("MLP", "mlp", every, (("schedule", schedule),), False, fit),
         *_network(table, every, plan, share, on_gpu),
     ]

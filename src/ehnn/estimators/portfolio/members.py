@@ -30,7 +30,8 @@ class Spec:
         options: arguments of its model.
         new_rows: whether it serves on rows of which nothing was seen in fit: it reads no labels of other
             rows and no spectral coordinates.
-        seconds: that one fit may take, roughly.
+        seconds: that one fit takes on one core, roughly, with its share of the columns.
+        always: tried within any budget.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Spec:
     options: tuple[tuple[str, Any], ...] = ()
     new_rows: bool = False
     seconds: float = 0.0
+    always: bool = False
 
     @property
     def bagged(self) -> bool:

@@ -74,10 +74,10 @@ def train(
     return model.eval()
 
 
-def mlp_seconds(rows: int, columns: int, schedule: Schedule, width: int = 128) -> float:
-    """What a fit of `MLP` takes on one core, roughly: 2 ms for a step, and 2·10¹⁰ operations a second."""
+def mlp_seconds(rows: int, columns: float, schedule: Schedule, width: int = 128) -> float:
+    """What a fit of `MLP` takes on one core, roughly: 2 ms for a step, and 5·10¹⁰ operations a second."""
     steps = schedule.epochs * max(4.0, rows / schedule.batch)
-    return 2e-3 * steps + 6 * rows * schedule.epochs * (columns + width) * width / 2e10
+    return 2e-3 * steps + 6 * rows * schedule.epochs * (columns + width) * width / 5e10
 
 
 @dataclass

@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from .boosting import boosting_seconds
+from .linear import linear_seconds
 from .members import Spec
 from .nets import Schedule, mlp_seconds
-from .node_table import SMALL, NodeTable
+from .node_table import RANK, NodeTable
 from .outputs import Output
 
 LABELS = ("count", "vote", "evidence", "spread")
 NETWORKS = (
-    ("HGNN", "hgnn", 0.3, (2e-3, 3.5e-6, 0.0, 1e-7)),
-    ("EHNN-MLP", "ehnn-mlp", 0.5, (5e-3, 8e-6, 8e-6, 0.0)),
+    ("EHNN-MLP", "ehnn-mlp", 0.35, (5e-3, 1e-5, 6e-6, 0.0)),
+    ("HGNN", "hgnn", 0.2, (2e-3, 3.5e-6, 0.0, 1e-7)),
 )
-"""Names, models, parts of all time, and seconds of a step: in any case, and for each node, hyperedge and
-incidence."""
+"""Names, models, parts of all time, and seconds of a step at width 64: in any case, and for each node,
+hyperedge and incidence."""
+_STEPS, _MOST = 60, 160
+"""Steps that a network needs, and that it is given at most."""
 
 
 def node_members(
@@ -24,71 +27,95 @@ def node_members(
 ) -> list[Spec]:
     """What is tried on the rows of ``table``.
 
-    ``plan`` are arguments of `Plan` for networks, ``share`` the seconds that there are for each fold.
+    ``plan`` are arguments of `Plan` for networks, ``share`` the seconds of one core for each fold.
     """
-    nnz, width = max(1, table.h.num_incidences), output.width
-    specs = [Spec("majority" if output.kind != "numbers" else "mean", "prior", new_rows=True)]
+    specs = [Spec("majority" if output.kind != "numbers" else "mean", "prior", new_rows=True, always=True)]
     votes = LABELS if output.kind == "classes" else ("count", "vote", "spread")
-    own: tuple[str, ...] = ()
+    count = _Columns(table, output.width)
+
+    def linear(name: str, *blocks: str, new: bool = False, always: bool = True) -> Spec:
+        seconds = linear_seconds(labelled, count(blocks), output.width)
+        return Spec(f"linear: {name}", "linear", blocks, (), new, seconds, always)
+
+    def vote(name: str, block: str, kind: str = "shares") -> Spec:
+        seconds = (15e-8 if block == "spread" else 3e-8) * table.h.num_incidences * output.width
+        return Spec(f"vote: {name}", kind, (block,), seconds=seconds, always=True)
+
     if table.has_features:
-        own = ("x",)
-        specs += [Spec("linear: features", "linear", ("x",), new_rows=True)]
-    specs += [Spec("linear: degrees", "linear", ("degree",), new_rows=True)]
+        specs += [linear("features", "x", new=True)]
+    specs += [linear("degrees", "degree", new=True)]
     if table.h.num_incidences:
-        specs += [Spec("vote: members", "shares", ("count",)), Spec("vote: hyperedges", "shares", ("vote",))]
-        if output.kind == "classes":
-            specs += [Spec("vote: naive Bayes", "evidence", ("evidence",))]
-        specs += [
-            Spec("vote: propagation", "shares", ("spread",)),
-            Spec("linear: votes", "linear", (*votes, "degree")),
-        ]
-        if own:
+        specs += [vote("members", "count"), vote("hyperedges", "vote")]
+        specs += [vote("naive Bayes", "evidence", "evidence")] if output.kind == "classes" else []
+        specs += [vote("propagation", "spread"), linear("votes", *votes, "degree")]
+        if table.has_features:
             specs += [
-                Spec("linear: features, votes", "linear", (*own, *votes, "degree", "spectral")),
-                Spec("linear: smoothed features", "linear", ("smooth", "degree"), new_rows=True),
+                linear("features, votes", "x", *votes, "degree", "spectral"),
+                linear("smoothed features", "smooth", "degree", new=True),
             ]
         else:
-            specs += [Spec("linear: spectral", "linear", ("spectral", "degree", *votes))]
-        specs += [Spec("linear: hyperedges", "linear", ("members",), seconds=60e-9 * nnz * width)]
-    specs += _learners(table, output, labelled, plan, votes if table.h.num_incidences else (), share)
-    return specs
+            specs += [linear("spectral", "spectral", "degree", *votes)]
+        specs += [linear("hyperedges", "members", always=False)]
+    else:
+        votes = ()
+    mlp, *others = _learners(table, output, labelled, votes)
+    networks = _networks(table, votes, plan, share)
+    return [*specs, mlp, *networks[:1], *others, *networks[1:]]
 
 
-def _learners(
-    table: NodeTable,
-    output: Output,
-    labelled: int,
-    plan: dict[str, Any],
-    votes: tuple[str, ...],
-    share: float,
-) -> list[Spec]:
-    """Trees and networks."""
+class _Columns:
+    """How many columns of blocks are not zero in the mean row."""
+
+    def __init__(self, table: NodeTable, width: int) -> None:
+        self.table, self.width = table, width
+
+    def __call__(self, blocks: tuple[str, ...]) -> float:
+        return sum(self._of(block) for block in blocks)
+
+    def _of(self, block: str) -> float:
+        if block in LABELS:
+            return self.width + (block != "evidence")
+        if block in ("degree", "spectral"):
+            return 10 if block == "degree" else RANK
+        found = self.table.incidence if block == "members" else self.table.block(block)
+        return found.nnz / max(1, self.table.rows) if hasattr(found, "tocsr") else found.shape[1]
+
+
+def _learners(table: NodeTable, output: Output, labelled: int, votes: tuple[str, ...]) -> list[Spec]:
+    """A multilayer perceptron on all columns, trees, and a perceptron that needs no company."""
     smooth, small = (("smooth",), ("small",)) if table.has_features else ((), ())
-    company = (*votes, "spectral") if votes else ()
-    beside = 50 + 4 * output.width  # columns of degrees, coordinates and votes
-    columns = sum(table.block(b).shape[1] for b in smooth) + beside
+    count = _Columns(table, output.width)
     epochs = int(min(60, max(20, 3e5 // max(1, labelled))))
-    fit = mlp_seconds(labelled, columns, Schedule(epochs))
     net = (("schedule", {"epochs": epochs}),)
+
+    def mlp(name: str, blocks: tuple[str, ...], new: bool) -> Spec:
+        seconds = mlp_seconds(labelled, count(blocks), Schedule(epochs))
+        return Spec(f"MLP: {name}", "mlp", blocks, net, new, seconds)
+
+    read = (*small, "degree", *votes)
+    trees = boosting_seconds(labelled, count(read), output)
+    boosting = Spec("boosting", "boosting", read, (), not votes, trees)
+    specs = [mlp("all", (*smooth, "degree", *votes, "spectral"), False), boosting] if votes else [boosting]
+    return [*specs, mlp("smoothed features", ("smooth", "degree"), True)] if smooth else specs
+
+
+def _networks(table: NodeTable, votes: tuple[str, ...], plan: dict[str, Any], share: float) -> list[Spec]:
+    """Networks on the hypergraph: half as wide where they would not be trained in time otherwise."""
+    most = min(plan.pop("epochs"), _MOST)
+    if not votes:
+        return []
+    wide = ("wide",) if table.has_features else ()
+    read = (*wide, "degree", "spectral", *(v for v in votes if v != "spread"))
+    sizes = (1, table.rows, table.h.num_edges, table.h.num_incidences)
     specs = []
-    if smooth:
-        specs += [Spec("MLP: smoothed features", "mlp", ("smooth", "degree"), net, True, fit)]
-    specs += (
-        [Spec("MLP: all", "mlp", (*smooth, "degree", *company), net, not company, fit)] if company else []
-    )
-    trees = boosting_seconds(labelled, len(small) * SMALL + beside, output.width)
-    specs += [Spec("boosting", "boosting", (*small, "degree", *votes), (), not votes, trees)]
-    if votes:
-        read = (*(("wide",) if smooth else ()), "degree", "spectral", *(v for v in votes if v != "spread"))
-        most = plan.pop("epochs")
-        sizes = (1, table.rows, table.h.num_edges, table.h.num_incidences)
-        for name, model, part, costs in NETWORKS:
-            step = sum(c * n for c, n in zip(costs, sizes, strict=True)) * max(plan["width"] / 64, 0.1)
-            steps = int(min(most, 160, max(60, part * share / step)))
-            if steps * step > part * share:  # fewer steps do not train it
-                continue
-            seconds = steps * step
-            inner = {**plan, "model": model, "residual": model.startswith("ehnn")}
-            options = (("plan", inner), ("schedule", {"epochs": steps, "lr": 5e-3}))
-            specs += [Spec(name, "ehnn", read, options, False, seconds)]
+    for name, model, part, costs in NETWORKS:
+        step = sum(c * n for c, n in zip(costs, sizes, strict=True))
+        width = plan["width"]
+        if min(_STEPS, most) * step * width / 64 > part * share:
+            width = max(width // 2, min(width, 8))
+        step *= max(width / 64, 0.1)
+        steps = int(min(most, max(_STEPS, part * share / step)))
+        inner = {**plan, "model": model, "width": width, "residual": model.startswith("ehnn")}
+        options = (("plan", inner), ("schedule", {"epochs": steps, "lr": 5e-3}))
+        specs += [Spec(name, "ehnn", read, options, False, steps * step)]
     return specs

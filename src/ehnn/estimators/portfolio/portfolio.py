@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -31,6 +32,7 @@ class Portfolio:
         powers: name → inverse temperature.
         leaderboard: a row for each member that was tried, and one for the average. A member that was given up
             early has the figures of the folds that it was fitted on.
+        left_out: name → why a member has no part: ``budget``, ``time`` (the clock stopped it) or ``behind``.
         prior: ``[width]`` shares of the classes in fit.
         bias: ``[width]`` of the classes in decisions; see `class_bias`.
     """
@@ -43,6 +45,7 @@ class Portfolio:
     new_weights: dict[str, float] = field(default_factory=dict)
     powers: dict[str, float] = field(default_factory=dict)
     leaderboard: list[dict[str, Any]] = field(default_factory=list)
+    left_out: dict[str, str] = field(default_factory=dict)
     prior: Array = field(default_factory=lambda: np.zeros(0))
     bias: Array = field(default_factory=lambda: np.zeros(0))
 
@@ -59,11 +62,11 @@ class Portfolio:
         label: str = "portfolio",
         quiet: bool = True,
     ) -> Portfolio:
-        """Try the members in order as long as the clock allows, and fit the chosen ones.
+        """Try the members in order where there is room in the budget, and fit the chosen ones.
 
         Args:
             table: with `with_known`, `matrix` and ``rows``, such as `NodeTable`.
-            specs: simple ones first; the first and those of 0 seconds are always tried.
+            specs: simple ones first.
             target: encoded; see `Output`.
             weight: ``[rows]`` of the rows.
             groups: ``[rows]``: rows of one group are in one fold.
@@ -75,11 +78,10 @@ class Portfolio:
         tried: dict[str, tuple[Spec, list[Member], Array]] = {}
         with Progress(label, len(specs) + 1, quiet=quiet) as progress:
             for number, spec in enumerate(specs):
-                rivals = [scores for _, _, scores in tried.values()]
-                found = self._crossed(
-                    spec, tables, folds, target, weight, clock, rivals if number and spec.seconds else None
-                )
-                if found is not None:
+                found = self._crossed(spec, tables, folds, target, weight, clock, tried)
+                if isinstance(found, str):
+                    self.left_out[spec.name] = found
+                else:
                     tried[spec.name] = found
                 progress.update(number + 1)
             self._choose({name: scores for name, (_, _, scores) in tried.items()}, tried, folds)
@@ -89,6 +91,13 @@ class Portfolio:
                 again = not folds.train or (judging is None and not spec.bagged)
                 self.members[name] = [self._fitted(spec, whole, folds.rows, weight, 0)] if again else models
             progress.update(len(specs) + 1)
+        late = [name for name, why in self.left_out.items() if why == "time"]
+        if late:
+            warnings.warn(
+                f"{label}: the time was up after {clock.passed:.0f} s, without {', '.join(late)}; "
+                "another run may try others (a larger budget gives all of them time)",
+                stacklevel=2,
+            )
         return self
 
     def known(self, table: Any, target: Array, rows: Array) -> Any:
@@ -99,35 +108,35 @@ class Portfolio:
 
     def _crossed(
         self, spec: Spec, tables: list[Any], folds: Folds, target: Array, weight: Array | None, clock: Clock,
-        rivals: list[Array] | None,
-    ) -> tuple[Spec, list[Member], Array] | None:  # fmt: skip
-        """A member fitted on each fold, and calibrated scores of the rows outside.
+        tried: Mapping[str, tuple[Spec, list[Member], Array]],
+    ) -> tuple[Spec, list[Member], Array] | str:  # fmt: skip
+        """A member fitted on each fold, and calibrated scores of the rows outside; or why it is left out.
 
-        None: no time for it, or far behind one of the ``rivals`` (scores of other members) on its first rows.
-        ``rivals`` is None for members that are always tried.
+        It is ``behind`` where it is far behind one of those that were ``tried``, on its first rows.
         """
-        simple = rivals is None
-        if not simple and clock.over(spec.seconds * (len(tables) + (not spec.bagged))):
-            return None
+        again = 0 if spec.bagged else 1
+        if not spec.always and not clock.room(spec.seconds * (len(tables) + again)):
+            return "budget"
         start, models = clock.passed, []
         scores = np.zeros((len(folds.checked), self.output.width))
         if spec.kind == "linear" and tables:
-            spec = self._tuned(spec, tables, folds, weight, clock)
-        fitting = clock.passed
+            spec = self._tuned(spec, tables, folds, weight)
+        clock.spent += spec.seconds * again
         for number, (known, train, asked) in enumerate(zip(tables, folds.train, folds.asked, strict=True)):
+            if not spec.always and clock.late:
+                return "time"
             member = self._fitted(spec, known, train, weight, number)
             scores[folds.place[number]] = member.scores(known, asked)
             models.append(member)
-            if simple or number + 1 == len(tables):
+            clock.spent += spec.seconds
+            if spec.always or number + 1 == len(tables):
                 continue
             done = np.concatenate(folds.place[: number + 1])
-            if hopeless(self.output, scores[done], [r[done] for r in rivals or ()], folds.goal[done]):
+            rivals = [other[done] for _, _, other in tried.values()]
+            if hopeless(self.output, scores[done], rivals, folds.goal[done]):
+                clock.spent -= spec.seconds * again
                 self._give_up(spec, scores[done], folds.goal[done], clock.passed - start)
-                return None
-            left = len(tables) - number - (1 if spec.bagged else 0)
-            if clock.over((clock.passed - fitting) / (number + 1) * left):
-                return None
-        clock.reserve(0.0 if spec.bagged else (clock.passed - fitting) / max(1, len(tables)))
+                return "behind"
         goal, share = target[folds.checked], folds.weight
         self.powers[spec.name] = temperature(self.output, scores, goal, share)
         scores = self.output.sharpen(scores, self.powers[spec.name])
@@ -143,7 +152,7 @@ class Portfolio:
     def _fitted(self, spec: Spec, table: Any, rows: Array, weight: Array | None, number: int) -> Member:
         return Member(spec, self.output, self.device).fit(table, rows, weight, self.seed + number)
 
-    def _tuned(self, spec: Spec, tables: list[Any], folds: Folds, weight: Array | None, clock: Clock) -> Spec:
+    def _tuned(self, spec: Spec, tables: list[Any], folds: Folds, weight: Array | None) -> Spec:
         """The spec with the best penalty: from 1, down or up as long as it gets better.
 
         It is judged on all folds of few rows, on the first of many.
@@ -154,7 +163,7 @@ class Portfolio:
         losses: dict[float, float] = {}
 
         def loss(strength: float) -> float:
-            if strength not in losses and not (losses and clock.over(0.0)):
+            if strength not in losses:
                 trial = spec.with_options(strength=strength)
                 parts = zip(tables[:used], folds.train, folds.asked, strict=False)
                 found = [self._fitted(trial, t, rows, weight, 0).scores(t, asked) for t, rows, asked in parts]
@@ -162,7 +171,7 @@ class Portfolio:
                 power = temperature(self.output, scores, goal, share)
                 each = self.output.losses(self.output.sharpen(scores, power), goal)
                 losses[strength] = float((each * share).sum() / max(float(share.sum()), 1e-12))
-            return losses.get(strength, np.inf)
+            return losses[strength]
 
         for factor in (0.1, 10.0):
             strength = 1.0

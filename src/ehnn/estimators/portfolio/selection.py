@@ -18,7 +18,7 @@ _BALANCE, _FEW = (0.1, 0.2, 0.3, 0.4, 0.5), 40
 _MANY = 200
 """Rows from which on one standard error is enough to take one member alone; two for fewer."""
 _FLOOR = 0.02
-"""Share of the uniform distribution in every probability that is judged: a few sure rows do not decide."""
+"""Share of even odds in the probability of every label that is judged: a few sure rows do not decide."""
 
 
 def temperature(output: Output, scores: Array, target: Array, weight: Array) -> float:
@@ -57,7 +57,8 @@ def greedy(
 ) -> dict[str, float]:
     """Weights of members by greedy selection with repetition (Caruana et al. 2004).
 
-    It minimises the mean loss; for classes, the log loss as a share of that of guessing, plus the errors.
+    It minimises the mean loss; for classes the Brier score, the squared error of the probabilities, in which a
+    few rows that a member is sure about, rightly or not, do not decide.
 
     It is repeated on bootstrap samples of the rows and the weights are averaged, so that on few rows more
     members share the weight. Members earlier in ``scores`` win ties.
@@ -164,9 +165,7 @@ def _mixable(output: Output, scores: Array) -> Array:
 
 def _mixed_losses(output: Output, mean: Array, target: Array) -> Array:
     if output.kind == "classes":
-        share = np.take_along_axis(mean, target[:, None], 1)[:, 0]
-        loss = -np.log((1 - _FLOOR) * share + _FLOOR / output.width)
-        return loss / np.log(max(output.width, 2)) + (mean.argmax(1) != target)
+        return (mean**2).sum(1) - 2 * np.take_along_axis(mean, target[:, None], 1)[:, 0] + 1
     if output.kind == "labels":
         mean = (1 - _FLOOR) * mean + _FLOOR / 2
     return output.losses(output.from_shares(mean), target)

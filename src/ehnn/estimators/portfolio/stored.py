@@ -26,7 +26,7 @@ def portfolio_about(portfolio: Portfolio) -> dict[str, Any]:
     return {
         "output": {"kind": portfolio.output.kind, "width": portfolio.output.width}, "members": members,
         "weights": portfolio.weights, "new_weights": portfolio.new_weights, "powers": portfolio.powers,
-        "leaderboard": portfolio.leaderboard, "seed": portfolio.seed,
+        "leaderboard": portfolio.leaderboard, "left_out": portfolio.left_out, "seed": portfolio.seed,
     }  # fmt: skip
 
 
@@ -58,5 +58,6 @@ def portfolio_from(about: Mapping[str, Any], arrays: Mapping[str, Array], device
             found.members[spec.name].append(member)
     found.weights, found.new_weights = dict(about["weights"]), dict(about["new_weights"])
     found.powers, found.leaderboard = dict(about["powers"]), list(about["leaderboard"])
+    found.left_out = dict(about.get("left_out", {}))  # not in older files
     found.prior, found.bias = arrays["portfolio.prior"], arrays["portfolio.bias"]
     return found
