@@ -42,6 +42,7 @@ TITLES = {
     "nhgm-v2": "NHGM-v2",
     "ngm-v2": "NGM-v2",
     "nhgm-v2+": "NHGM-v2 with our inputs",
+    "size": "size",
     "mean-degree": "mean degree",
     "common-neighbours": "common neighbours",
     "co-membership": "shared hyperedges",
