@@ -5,8 +5,8 @@
 
 For each seed: 80 % of the distinct hyperedges are known, 20 % are to be found (at most ``--candidates``).
 Each has a negative of its own size of each kind (uniform, by degree, hard), and ten hard ones for the MRR.
-Negatives are no hyperedges at all, known or not. ``size`` and ``mean-degree`` say what sizes and degrees alone
-tell; sizes are at chance by construction. ``--models`` without a name computes these and the heuristics alone.
+Negatives are no hyperedges at all, known or not. ``size`` and ``mean-degree`` say what sizes and degrees
+alone tell; sizes are at chance by construction. ``--models`` without a name computes what needs no training.
 
 Every trained model reads the same node features (given ones where the dataset has its own, structural ones,
 sketches) and the same folds, has the same choice of settings, `choices`, and scores a set by what it pools
