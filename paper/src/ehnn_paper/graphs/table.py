@@ -43,7 +43,7 @@ CHOICES: tuple[dict[str, Any], ...] = (
 )
 """What every network may choose from."""
 PENALTIES = (0.01, 1.0, 100.0)
-SHARED = {"width": 64, "batch_size": 32, "steps": 600, "epochs": 60}
+SHARED = {"width": 64, "batch_size": 32, "steps": 480, "epochs": 60}
 """About so many steps, in at most so many epochs."""
 PUBLISHED = {
     "imdb-dir-form": {"mlp": 62.97, "hnhn": 67.10, "all-set-transformer": 66.76, "ed-hnn": 66.18},
