@@ -43,7 +43,7 @@ OTHERS = {
 }
 """(page, number) → where it comes from instead."""
 NUMBER = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.]*\d)")
-PUBLISHED = re.compile(r"publish|papers? reports?|the paper|commit|quoted", re.IGNORECASE)
+PUBLISHED = re.compile(r"publish|reports? \d|papers? report|the paper|commit|quoted", re.IGNORECASE)
 """A paragraph that names a commit, or says that a figure is published, names its source itself."""
 
 

@@ -71,6 +71,9 @@ TITLES = {
 
 @cache
 def _read(experiment: str) -> list[Row]:
+    """All rows; none where an experiment has not been run."""
+    if not (ROOT / "results" / f"{experiment}.json").exists():
+        return []
     found: list[Row] = json.loads((ROOT / "results" / f"{experiment}.json").read_text(encoding="utf-8"))
     return found
 

@@ -11,6 +11,7 @@ NODES = {
     "DBLP, structure": "dblp-structure",
     "Zoo": "zoo",
 }  # fmt: skip
+NOT_RUN = "There are no rows yet: the benchmark has not been run.\n"
 GRAPHS = {
     "IMDB dir-form": "imdb-dir-form", "dir-genre": "imdb-dir-genre", "dir-genre-m": "imdb-dir-genre-m",
     "wri-form": "imdb-wri-form", "wri-genre": "imdb-wri-genre", "wri-genre-m": "imdb-wri-genre-m",
@@ -30,6 +31,8 @@ def benchmark_last() -> str:
 
 def _benchmark(rule: str) -> str:
     found = rows("benchmark", metric="accuracy", selection=rule)
+    if not found:
+        return NOT_RUN
     columns = {title: name for title, name in NODES.items() if any(r["setting"] == name for r in found)}
     ranks = {r["model"]: r for r in rows("benchmark", metric="rank", selection=rule)}
     order = sorted(models(found), key=lambda m: ranks[m]["mean"] if m in ranks else 99)
@@ -47,6 +50,8 @@ def _benchmark(rule: str) -> str:
 def benchmark_chosen() -> str:
     """How often each setting was chosen, over all runs and datasets."""
     found = rows("benchmark", metric="accuracy", selection="validation")
+    if not found:
+        return NOT_RUN
     numbers = sorted({number for r in found for number in r["settings"]["search"]}, key=int)
 
     def count(model: str, number: str) -> str:
