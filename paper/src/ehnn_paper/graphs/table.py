@@ -53,11 +53,6 @@ PUBLISHED = {
     "steam-player": {"mlp": 56.30, "hnhn": 58.48, "all-set-transformer": 61.87, "ed-hnn": 58.35},
 }
 """Accuracy in percent in k-HNN's paper, at each fold's best test epoch."""
-K_HNN = {
-    "imdb-dir-form": 68.11, "imdb-dir-genre": 79.75, "imdb-wri-form": 55.36, "imdb-wri-genre": 50.08,
-    "steam-player": 67.53,
-}  # fmt: skip
-"""The better of 2-OHNN and 2-FHNN in their paper, by the same rule."""
 
 
 def trials(datasets: Sequence[str], models: Sequence[str], choices: int, seed: int) -> list[Trial]:
