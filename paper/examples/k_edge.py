@@ -74,7 +74,7 @@ def main() -> None:
     lines = [(TITLES[c["model"]], f"{c['rows'][0]['mean']:.1f} %", f"{t:.0f} s") for c, t in cells]
     print(plain_table(("model", "test accuracy", "time"), lines))
     print(f"\nOne seed, {given.epochs} epochs. `ehnn reproduce k-edge` also trains the paper's own settings,")
-    print("500 epochs and 5 seeds, and tests on orders never seen in training: results/k-edge.csv.")
+    print("500 epochs, five draws of the data, and orders never seen in training: results/k-edge-draws.csv.")
     try:
         draw_k_edge([cell for cell, _ in cells], given.out)
         print(f"\nPicture: {given.out}")

@@ -5,8 +5,8 @@
 
 For each seed: 80 % of the distinct hyperedges are known, 20 % are to be found (at most ``--candidates``).
 Each has a negative of its own size of each kind (uniform, by degree, hard), and ten hard ones for the MRR.
-Negatives are no hyperedges at all, known or not. Size alone is at chance by construction, and
-``mean-degree`` says what degrees alone tell.
+Negatives are no hyperedges at all, known or not. ``size`` and ``mean-degree`` say what sizes and degrees
+alone tell; sizes are at chance by construction. ``--models`` without a name computes what needs no training.
 
 Every trained model reads the same node features (given ones where the dataset has its own, structural ones,
 sketches) and the same folds, has the same choice of settings, `choices`, and scores a set by what it pools
@@ -80,7 +80,13 @@ def mean_degree(known: ehnn.Hypergraph, candidates: ehnn.Hypergraph) -> torch.Te
     return evidence(known, candidates)[:, EVIDENCE.index("mean degree")]
 
 
+def size(known: ehnn.Hypergraph, candidates: ehnn.Hypergraph) -> torch.Tensor:
+    """What sizes alone tell: nothing, where every negative is as large as its real hyperedge."""
+    return candidates.orders.double()
+
+
 HEURISTICS = {
+    "size": size,
     "mean-degree": mean_degree,
     "common-neighbours": common_neighbours,
     "co-membership": co_membership,
@@ -215,7 +221,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--datasets", nargs="+", choices=list(DATASETS), default=list(DATASETS))
-    parser.add_argument("--models", nargs="+", choices=(DEFAULT, *TRAINED), default=[DEFAULT, *TRAINED[2:]])
+    parser.add_argument("--models", nargs="*", choices=(DEFAULT, *TRAINED), default=[DEFAULT, *TRAINED[2:]])
     parser.add_argument("--seeds", type=int, nargs="+", default=[200, 201, 202, 203, 204])
     parser.add_argument("--epochs", type=int, help="in place of the estimator's own number")
     parser.add_argument("--candidates", type=int, default=500, help="most held-out hyperedges to score")

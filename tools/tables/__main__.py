@@ -7,17 +7,22 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import accuracy, headlines, k_edge, matching, reactions, robustness, speed
+from . import accuracy, headlines, k_edge, matching, reactions, robustness, searched, speed
 from .rows import ROOT
 
 PLACE = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 TABLES: dict[str, Callable[[], str]] = {
     "ablation": k_edge.table_5,
+    "benchmark": searched.benchmark,
+    "benchmark-chosen": searched.benchmark_chosen,
+    "benchmark-last": searched.benchmark_last,
     "cost": speed.cost,
     "cost-gpu": speed.cost_gpu,
     "defaults": accuracy.defaults,
     "later-models": accuracy.later_models,
+    "few-runs": accuracy.few_runs,
     "fuzz": robustness.fuzz,
+    "graphs": searched.graphs,
     "headline-results": headlines.results,
     "headline-speed": headlines.speed,
     "hyperedges": accuracy.hyperedges,

@@ -56,6 +56,20 @@ def nodes() -> str:
     return markdown(["", *DATASETS, "average rank"], lines)
 
 
+def few_runs() -> str:
+    """Cells with fewer than 20 runs, and the time that the missing ones would take."""
+    titles = {name: title for title, name in DATASETS.items()}
+    lines = []
+    for one in rows("nodes", metric="accuracy"):
+        seconds = row("nodes", model=one["model"], setting=one["setting"], metric="seconds_per_run")
+        if one["runs"] < 20 and seconds:
+            minutes = (20 - one["runs"]) * seconds["mean"] / 60
+            machine = "H200" if "H200" in seconds["hardware"] else "CPU"
+            name = f"{TITLES[one['model']]}, {titles[one['setting']]}".replace("**", "")
+            lines.append([name, str(one["runs"]), f"{seconds['mean']:.0f}", machine, f"{minutes:.0f}"])
+    return markdown(["cell", "runs", "seconds of a run", "on", "minutes for the other runs"], lines)
+
+
 def recipe() -> str:
     """Models without and with the recipe of EHNN-MLP+: mean ± deviation [runs if not 20]."""
     columns = {

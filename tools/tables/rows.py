@@ -42,6 +42,7 @@ TITLES = {
     "nhgm-v2": "NHGM-v2",
     "ngm-v2": "NGM-v2",
     "nhgm-v2+": "NHGM-v2 with our inputs",
+    "size": "size",
     "mean-degree": "mean degree",
     "common-neighbours": "common neighbours",
     "co-membership": "shared hyperedges",
@@ -70,6 +71,9 @@ TITLES = {
 
 @cache
 def _read(experiment: str) -> list[Row]:
+    """All rows; none where an experiment has not been run."""
+    if not (ROOT / "results" / f"{experiment}.json").exists():
+        return []
     found: list[Row] = json.loads((ROOT / "results" / f"{experiment}.json").read_text(encoding="utf-8"))
     return found
 
