@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import accuracy, headlines, matching, reactions, robustness, speed
+from . import accuracy, headlines, matching, reactions, robustness, scaling, speed
 from .rows import ROOT
 
 PLACE = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -17,6 +17,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "cost-gpu": speed.cost_gpu,
     "defaults": accuracy.defaults,
     "later-models": accuracy.later_models,
+    "engines": scaling.engines,
     "fuzz": robustness.fuzz,
     "headline-results": headlines.results,
     "headline-speed": headlines.speed,
@@ -26,12 +27,15 @@ TABLES: dict[str, Callable[[], str]] = {
     "kills": robustness.kills,
     "mutants": robustness.mutants,
     "nodes": accuracy.nodes,
+    "partition": scaling.partition,
     "peers": speed.peers,
     "reactions-direction": reactions.direction,
     "reactions-pool": reactions.pool,
     "reactions-swapped": reactions.swapped,
     "recipe": accuracy.recipe,
     "scale": speed.scale,
+    "scale-real-accuracy": scaling.accuracy,
+    "scale-real-shards": scaling.shards,
     "voc": matching.voc,
     "walmart": speed.walmart,
     "willow": matching.willow,
