@@ -1,8 +1,8 @@
 """The time of a step, as `ehnn.parallel.step_cost` predicts it and as it is measured on 1 to 4 local ranks.
 
 The speed of products and of memory comes from one process at two widths; the other rows are predictions.
-Seconds are those of the processor, so that ranks may share cores. Prints also what the formula says of 10⁹ and
-10¹⁰ incidences on GPUs, which nobody has run::
+Seconds are those of the processor, so that ranks may share cores. Prints also what the formula says of 10⁹
+and 10¹⁰ incidences on GPUs, which nobody has run::
 
     python paper/benchmarks/cost_model.py --nodes 20000 --edges 30000
 """

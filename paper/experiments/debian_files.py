@@ -143,7 +143,8 @@ def _rows(figures: dict[str, float], manifest: dict[str, Any], setting: str) -> 
     command = shlex.join(["python", "paper/experiments/debian_files.py", *sys.argv[1:]])
     about = provenance(command)
     known = {
-        "seconds": figures["seconds"], "processor seconds of all processes": figures["busy"], "largest worker (GB)": figures.get("worker", 0.0),
+        "seconds": figures["seconds"], "processor seconds of all processes": figures["busy"],
+        "largest worker (GB)": figures.get("worker", 0.0),
         "driver (GB)": figures["driver"], "ghosts": float(manifest["report"]["ghosts"]),
     }  # fmt: skip
     row = {
