@@ -107,8 +107,8 @@ def step_cost(
 
     ``nodes``, ``edges``, ``incidences`` and ``ghosts`` are those of all ``ranks`` (`CutReport`), ``width``
     the channels, ``machine`` what a rank can do, ``itemsize`` the bytes of a number. Six φ run on nodes and
-    three on hyperedges, with three products of width² each, forward and twice backward. Each φ reads and writes
-    about 14 rows forward and as many backward. A sum reads a row per incidence, forward and backward.
+    three on hyperedges, with three products of width² each, forward and twice backward. Each φ reads and
+    writes about 14 rows forward and as many backward. A sum reads a row per incidence, forward and backward.
 
     >>> step_cost(10**6, 10**6, 10**7, 0, 1, 64, Machine(1e12, 1e11, 1e9)).exchange
     0.0
