@@ -21,11 +21,12 @@ TORCH := $(shell sed -n '/^torch==/p' constraints.txt)
 # One thread each: the test workers share the cores among themselves.
 test coverage fuzz: export OMP_NUM_THREADS := 1
 
-.PHONY: help setup demo test coverage mutants fuzz sanitize verify-results tables lint format bench docs dist clean
+.PHONY: help setup demo scale-demo test coverage mutants fuzz sanitize verify-results tables lint format bench docs dist clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo      train a classifier on the functions of SciPy; writes a table and a picture in two minutes"
+	@echo "make scale-demo  Parquet to shards to two ranks and back to Parquet; a few minutes, no data needed"
 	@echo "make test      lint, types, order of packages, tests"
 	@echo "make docs      build the documentation into site/"
 	@echo "make dist      build the wheel and the source distribution into dist/"
@@ -61,6 +62,9 @@ $(BENCH_READY): $(READY)
 
 demo: $(READY)
 	$(BIN)/python examples/demo.py --out demo.png
+
+scale-demo: $(READY)
+	$(BIN)/python examples/scale.py --out runs/scale-demo
 
 lint: $(READY)
 	$(BIN)/ruff check .

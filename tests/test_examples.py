@@ -28,6 +28,11 @@ EXAMPLES = {  # arguments, what it needs, a part of what it prints
         "nose → nose",
     ),
     "examples/pyg_model.py": ([], ["torch_geometric", "sklearn"], "test accuracy"),
+    "examples/scale.py": (
+        ["--nodes", "400", "--epochs", "2", "--workers", "0"],
+        ["pyarrow"],
+        "test accuracy of two ranks",
+    ),
     "examples/share_on_hub.py": ([], ["huggingface_hub"], "bit for bit"),
 }
 

@@ -102,6 +102,7 @@ def shard(folder: Path, ranks: int, workers: int, memory: str, method: str, rows
         memory=as_bytes(memory),
     )  # fmt: skip
     peak: dict[str, int] = {}
+    busy: dict[int, float] = {}
     done = threading.Event()
 
     def watch() -> None:
@@ -111,6 +112,7 @@ def shard(folder: Path, ranks: int, workers: int, memory: str, method: str, rows
                 try:
                     key = "driver" if process == me else "worker"
                     peak[key] = max(peak.get(key, 0), process.memory_info().rss)
+                    busy[process.pid] = sum(process.cpu_times()[:2])
                 except psutil.Error:
                     continue
 
@@ -123,7 +125,9 @@ def shard(folder: Path, ranks: int, workers: int, memory: str, method: str, rows
         done.set()
         watcher.join()
     seconds = time.perf_counter() - start
-    figures = {"seconds": round(seconds, 1)} | {k: round(v / 1e9, 3) for k, v in peak.items()}
+    figures = {"seconds": round(seconds, 1), "busy": round(sum(busy.values()), 1)} | {
+        k: round(v / 1e9, 3) for k, v in peak.items()
+    }
     print(json.dumps(figures | {"totals": manifest["totals"], "report": manifest["report"]}))
     if rows:
         _rows(figures, manifest, f"shard: {ranks} ranks, {workers} workers, {method}")
@@ -139,7 +143,8 @@ def _rows(figures: dict[str, float], manifest: dict[str, Any], setting: str) -> 
     command = shlex.join(["python", "paper/experiments/debian_files.py", *sys.argv[1:]])
     about = provenance(command)
     known = {
-        "seconds": figures["seconds"], "largest worker (GB)": figures.get("worker", 0.0),
+        "seconds": figures["seconds"], "processor seconds of all processes": figures["busy"],
+        "largest worker (GB)": figures.get("worker", 0.0),
         "driver (GB)": figures["driver"], "ghosts": float(manifest["report"]["ghosts"]),
     }  # fmt: skip
     row = {

@@ -9,7 +9,9 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -24,19 +26,35 @@ LAYERS = {"mlp": EHNNMLP, "transformer": EHNNTransformer, "linear": EHNNLinear}
 
 def join(rank: int, size: int, path: str, backend: str) -> Ranks:
     """Ranks that meet through a file, and take no short cut when alone."""
+    for name in ("all_reduce", "all_gather", "all_to_all_single"):
+        setattr(dist, name, strict(getattr(dist, name)))
     dist.init_process_group(backend, init_method=f"file://{path}", rank=rank, world_size=size)
     ranks = Ranks()
     ranks._direct = False
     return ranks
 
 
+def strict(collective: Callable[..., Any]) -> Callable[..., Any]:
+    """Refuses what NCCL refuses, also where gloo would take it."""
+
+    def checked(*arguments: Any, **options: Any) -> Any:
+        tensors = [
+            t for a in arguments for t in (a if isinstance(a, list) else [a]) if isinstance(t, torch.Tensor)
+        ]
+        assert all(t.is_contiguous() for t in tensors), [(t.shape, t.stride()) for t in tensors]
+        return collective(*arguments, **options)
+
+    return checked
+
+
 def collectives(ranks: Ranks, device: str) -> None:
     """Each collective gives what it was given, times the number of ranks where it adds."""
-    rows = torch.randn(5, 3, device=device)
+    rows = torch.randn(3, 5, device=device).T
     send = [0] * ranks.size
     send[ranks.rank] = 5
     assert torch.equal(ranks.exchange(rows, send, send), rows)
     assert ranks.sum(torch.ones(2, device=device)).tolist() == [ranks.size] * 2
+    torch.testing.assert_close(ranks.sum(rows), ranks.size * rows)
     assert float(ranks.max(torch.tensor(3.0, device=device))) == 3.0
     assert len(ranks.gather(torch.arange(4, device=device))) == ranks.size
     ranks.agree(None)
@@ -85,11 +103,11 @@ def two_on_one_gpu() -> str:
             for r in range(2)
         ]
         try:
-            told = [r.communicate(timeout=60)[0] for r in ranks]
+            told = [r.communicate(timeout=30)[0] for r in ranks]
         except subprocess.TimeoutExpired:
             for r in ranks:
                 r.kill()
-            return "two ranks on one GPU: silent for 60 s"
+            return "two ranks on one GPU: silent for 30 s"
     if all(r.returncode == 0 for r in ranks):
         return "two ranks on one GPU: works"
     lines = [

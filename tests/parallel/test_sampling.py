@@ -9,7 +9,7 @@ from ehnn.nn.baselines import HGNN, AllDeepSets, AllSetTransformer
 from ehnn.ops import segment_mean, segment_softmax_sum, segment_sum
 from ehnn.parallel.running import RunningPools
 from ehnn.parallel.sampled import Part, SampledPairs
-from ehnn.parallel.sampling import sample, seed_batches
+from ehnn.parallel.sampling import _draw, sample, seed_batches
 from ehnn.testing import random_hypergraph
 
 ALL = [(-1, -1), (-1, -1)]
@@ -264,3 +264,27 @@ def test_a_softmax_far_below_the_largest_logit_is_still_one() -> None:
         torch.testing.assert_close(found[:2].flatten(), torch.tensor([5 / 3, 10 / 3]))
         found.sum().backward()
         assert bool(logits.grad.isfinite().all())
+
+
+def test_long_rows_are_drawn_evenly_and_without_repetition() -> None:
+    long, limit = 400, 7
+    ptr = torch.tensor([0, long, long + 60, long + 63])
+    counts, generator = torch.zeros(long + 63), torch.Generator().manual_seed(0)
+    for _ in range(4000):
+        row, place = _draw(ptr, torch.tensor([0, 1, 2]), limit, generator)
+        assert torch.equal(torch.bincount(row), torch.tensor([limit, limit, 3]))
+        assert place.unique().shape == place.shape
+        assert bool(((place >= ptr[row]) & (place < ptr[row + 1])).all())
+        counts[place] += 1
+    expected = 4000 * limit / long
+    assert abs(float(counts[:long].mean()) - expected) < 1e-3
+    assert float((counts[:long] - expected).square().mean()) < 1.4 * expected  # about that of a binomial draw
+
+
+def test_long_rows_that_repeat_too_often_are_shuffled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ehnn.parallel.sampling._LONG", 0)  # also rows that are shorter than what is drawn
+    ptr = torch.tensor([0, 5, 11])
+    for seed in range(20):
+        row, place = _draw(ptr, torch.tensor([0, 1]), 5, torch.Generator().manual_seed(seed))
+        assert torch.equal(torch.bincount(row), torch.tensor([5, 5]))
+        assert sorted(place[row == 0].tolist()) == [0, 1, 2, 3, 4]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import accuracy, headlines, k_edge, matching, reactions, robustness, searched, speed
+from . import accuracy, headlines, k_edge, matching, reactions, robustness, scaling, searched, speed
 from .rows import ROOT
 
 PLACE = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -21,6 +21,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "defaults": accuracy.defaults,
     "later-models": accuracy.later_models,
     "few-runs": accuracy.few_runs,
+    "engines": scaling.engines,
     "fuzz": robustness.fuzz,
     "graphs": searched.graphs,
     "headline-results": headlines.results,
@@ -33,12 +34,15 @@ TABLES: dict[str, Callable[[], str]] = {
     "kills": robustness.kills,
     "mutants": robustness.mutants,
     "nodes": accuracy.nodes,
+    "partition": scaling.partition,
     "peers": speed.peers,
     "reactions-direction": reactions.direction,
     "reactions-pool": reactions.pool,
     "reactions-swapped": reactions.swapped,
     "recipe": accuracy.recipe,
     "scale": speed.scale,
+    "scale-real-accuracy": scaling.accuracy,
+    "scale-real-shards": scaling.shards,
     "voc": matching.voc,
     "walmart": speed.walmart,
     "willow": matching.willow,

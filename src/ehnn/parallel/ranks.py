@@ -82,7 +82,7 @@ class Ranks:
         return self._reduce(values, dist.ReduceOp.MAX)
 
     def _reduce(self, values: Tensor, op: Any) -> Tensor:
-        out = values.detach().clone()
+        out = values.detach().clone(memory_format=torch.contiguous_format)  # NCCL refuses others
         if not self._direct and out.numel():
             dist.all_reduce(out, op, group=self.group)
             self.traffic.reduced += out.numel() * out.element_size()

@@ -18,6 +18,8 @@ from ehnn.tasks.draws import generator_of
 
 from .sampled_overlap import SampledOverlap, sampled_overlap
 
+_LONG = 8
+"""Rows with so many times more pairs than are drawn are not shuffled as a whole."""
 PAIRS = (("nodes", "edges"), ("edges", "nodes"), ("nodes", "all"), ("all", "nodes"))
 
 
@@ -138,6 +140,41 @@ def sample(
 
 def _draw(ptr: Tensor, rows: Tensor, limit: int, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
     """Row and place of at most ``limit`` uniformly drawn pairs of each of the ``rows``."""
+    if limit < 1:
+        return _draw_from_all(ptr, rows, limit, generator)
+    long = ptr[rows + 1] - ptr[rows] > _LONG * limit
+    row, place, failed = _draw_from_long(ptr, rows[long], limit, generator)
+    others = torch.cat([rows[~long], failed])
+    other_row, other_place = _draw_from_all(ptr, others, limit, generator)
+    return torch.cat([row, other_row]), torch.cat([place, other_place])
+
+
+def _draw_from_long(
+    ptr: Tensor, rows: Tensor, limit: int, generator: torch.Generator | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``limit`` pairs of each row without looking at all of them; and the rows where that failed.
+
+    Of 2 · limit draws with replacement the first ``limit`` distinct ones are draws without replacement.
+    """
+    begin, draws = ptr[rows], 2 * limit
+    lengths = (ptr[rows + 1] - begin).unsqueeze(1)
+    u = torch.rand(rows.shape[0], draws, dtype=torch.float64, device=ptr.device, generator=generator)
+    inside = (u * lengths).long().clamp(max=lengths - 1)
+    order = torch.argsort(inside, stable=True)  # equal ones side by side, the first draw first
+    repeated = torch.zeros_like(inside, dtype=torch.bool)
+    ordered = inside.gather(1, order)
+    repeated.scatter_(1, order[:, 1:], ordered[:, 1:] == ordered[:, :-1])
+    keep = ~repeated & ((~repeated).cumsum(1) <= limit)
+    enough = keep.sum(1) == limit
+    keep &= enough.unsqueeze(1)
+    place = (begin.unsqueeze(1) + inside)[keep]
+    return rows[enough].repeat_interleave(limit), place, rows[~enough]
+
+
+def _draw_from_all(
+    ptr: Tensor, rows: Tensor, limit: int, generator: torch.Generator | None
+) -> tuple[Tensor, Tensor]:
+    """The same for rows that are short enough to be shuffled; all pairs if ``limit`` is negative."""
     begin = ptr[rows]
     lengths = ptr[rows + 1] - begin
     total = int(lengths.sum())

@@ -75,7 +75,7 @@ def engine(workers: int, memory: int, cluster: str | None = None) -> Iterator[En
     with (
         dask.config.set(settings),
         distributed.LocalCluster(
-            n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=None,
+            n_workers=workers, threads_per_worker=1, memory_limit=memory, dashboard_address=":0",
             silence_logs=40,
         ) as local,
         distributed.Client(local) as client,

@@ -40,7 +40,7 @@ class Settings:
     ranks: int
     imbalance: float = 0.05
     seed: int = 0
-    clusters: int = 256
+    clusters: int = 1024
     rounds: int = 8
     passes: int = 8
     pins: int = 4_000_000
