@@ -60,8 +60,8 @@ def _check_table(x: Tensor, table: Tensor, pairs: SparsePattern) -> None:
 PHI = Operation(
     "phi",
     Implementation("cpu", cpu.supports, cpu.run),
-    Implementation("chunked", chunked.supports, chunked.run),
     Implementation("triton", triton.supports, triton.run),
+    Implementation("chunked", chunked.supports, chunked.run),
     Implementation("steps", steps.supports, steps.run),
     definition(reference_phi),
 )

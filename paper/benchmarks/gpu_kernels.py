@@ -1,0 +1,409 @@
+"""φ and whole layers on a GPU: errors against float64, equal bits, time and memory.
+
+``python paper/benchmarks/gpu_kernels.py``, on a GPU, in about two minutes. ``--part`` chooses among
+
+- ``check``: φ of several widths, row counts, tables and dropouts; the error of its value and of every gradient
+  against float64, over that of plain PyTorch; whether two runs give the same bits.
+- ``sweep``: blocks of rows, warps and kinds of products, forward and backward.
+- ``phi``: φ at 10⁵ to 10⁷ rows beside the steps that it replaces.
+- ``pair``: V → E → V at 10⁶ and 10⁷ incidences: EHNN-MLP, EHNN-Transformer, HGNN and PyG's HypergraphConv.
+- ``cost``: the pair of the cost table in a CUDA graph.
+
+Kernels are compiled in several processes first; what they compile is found in Triton's cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import multiprocessing
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph.pairs import selection
+from ehnn.nn import EHNNMLP, EHNNTransformer
+from ehnn.nn.baselines import HGNNConv
+from ehnn.ops import Mask, PhiWeights
+from ehnn.ops.phi import PHI, steps, triton
+from ehnn.ops.phi.naive import reference_phi
+from ehnn.testing import random_hypergraph
+from ehnn_paper.cost.pair import Pair, drop_isolated, make_pair
+from ehnn_paper.measure.machine import matmul_precision
+from ehnn_paper.measure.memory import copy_bandwidth, peak_bytes
+from ehnn_paper.measure.timing import Step, make_step, median, milliseconds, record_graph
+from ehnn_paper.scale.scale import made_hypergraph
+
+DEVICE = "cuda"
+PARTS = ("check", "sweep", "phi", "pair", "cost")
+START = time.perf_counter()
+
+
+def say(text: str) -> None:
+    print(f"[{time.perf_counter() - START:5.0f}] {text}", flush=True)
+
+
+# ---------------------------------------------------------------------- φ
+
+
+def weights_of(d: int, deep: bool = True, dtype: torch.dtype = torch.float32) -> list[Tensor]:
+    """γ, β, W₁, b₁, (W₂, b₂,) W₃, b₃ and a residual table."""
+    generator = torch.Generator().manual_seed(d)
+    shapes = [(d,), (d,), (d, d + 4), (d,), *([(d, d), (d,)] if deep else []), (d, d), (d,)]
+    drawn = [torch.randn(*shape, generator=generator) for shape in shapes]
+    return [(t / d**0.5 if t.dim() > 1 else t).to(DEVICE, dtype) for t in drawn]
+
+
+class Case:
+    """A function of x and the parameters, by any implementation of φ."""
+
+    def __init__(
+        self, rows: int, d: int, numbers: int = 7, drop: float = 0.0, deep: bool = True, residual: bool = True,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:  # fmt: skip
+        generator = torch.Generator(DEVICE).manual_seed(rows)
+        self.x = torch.randn(rows, d, generator=generator, device=DEVICE).to(dtype)
+        self.grad = torch.randn(rows, d, generator=generator, device=DEVICE).to(dtype)
+        self.params = weights_of(d, deep, dtype)
+        self.deep = deep
+        self.codes = torch.arange(4 * numbers, device=DEVICE).reshape(numbers, 4).sin()
+        self.orders = selection(torch.arange(rows, device=DEVICE) * 7 % numbers, numbers)
+        self.table = torch.randn(numbers, d, generator=generator, device=DEVICE).to(dtype) if residual else None
+        seed = torch.tensor(2**40 + 7, device=DEVICE)
+        self.masks = tuple(Mask(seed + i, drop) if drop else None for i in range(2 if deep else 1))
+        self.name = f"{rows} rows of {d}, {numbers} orders, drop {drop}, deep {deep}, {dtype}"
+
+    def tensors(self) -> list[Tensor]:
+        return [self.x, *self.params, *([] if self.table is None else [self.table])]
+
+    def names(self) -> list[str]:
+        middle = ["W2", "b2"] if self.deep else []
+        last = [] if self.table is None else ["table"]
+        return ["y", "x", "gamma", "beta", "W1", "b1", *middle, "W3", "b3", *last]
+
+    def __call__(self, run: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
+        x, gamma, beta, *rest = tensors
+        count = 3 if self.deep else 2
+        layers = [(rest[2 * i], rest[2 * i + 1]) for i in range(count)]
+        weights = PhiWeights(gamma, beta, tuple(layers[:-1]), layers[-1], None)
+        residual = (rest[2 * count], self.orders) if self.table is not None else None
+        return run(x, self.codes.to(x.dtype), self.orders, weights, self.masks, residual)
+
+    def outcome(self, run: Callable[..., Tensor], dtype: torch.dtype | None = None) -> list[Tensor]:
+        """The value and every gradient."""
+        leaves = [t.to(dtype or t.dtype, copy=True).requires_grad_() for t in self.tensors()]
+        y = self(run, *leaves)
+        return [y.detach(), *torch.autograd.grad(y, leaves, self.grad.to(y.dtype))]
+
+    def step(self, run: Callable[..., Tensor]) -> Step:
+        leaves = [t.clone().requires_grad_() for t in self.tensors()]
+        return Step(lambda: self(run, *leaves), leaves, self.grad)
+
+
+def declines(case: Case) -> str | None:
+    found: list[str | None] = []
+    case(lambda *given: found.append(triton.supports(*given)) or given[0], *case.tensors())
+    return found[0]
+
+
+def check() -> None:
+    """Errors relative to those of plain PyTorch, both against float64."""
+    for precision in ("highest", "high"):
+        worst: dict[str, tuple[float, str]] = {}
+        with matmul_precision(precision):
+            for given in check_cases(precision):
+                check_one(Case(*given), worst, precision)
+        for name, (ratio, where) in worst.items():
+            say(f"check {precision}: worst {name:<22} {ratio:6.2f} times plain PyTorch ({where})")
+
+
+def check_cases(precision: str) -> list[tuple[Any, ...]]:
+    """The arguments of `Case`."""
+    kinds = (
+        (1, 1, 0.0, True, False), (4000, 7, 0.0, True, True), (5000, 7, 0.5, True, True),
+        (100_003, 7, 0.0, True, True), (50_001, 1, 0.1, False, False), (50_001, 100, 0.0, True, True),
+    )  # fmt: skip
+    dtypes = (torch.float32, torch.bfloat16) if precision == "highest" else (torch.float32,)
+    return [
+        (rows, d, *more, dtype)
+        for dtype in dtypes
+        for d in triton.WIDTHS
+        for rows, *more in (kinds if d == 64 else kinds[1:5:2])
+    ]
+
+
+def check_one(case: Case, worst: dict[str, tuple[float, str]], precision: str) -> None:
+    reason = declines(case)
+    if reason:
+        say(f"check: {case.name}: declined, {reason}")
+        return
+    exact = case.outcome(reference_phi, torch.float64)
+    plain, got, again = (case.outcome(run) for run in (reference_phi, triton.run, triton.run))
+    if not all(torch.equal(a, b) for a, b in zip(got, again, strict=True)):
+        say(f"check {precision}: {case.name}: TWO RUNS DIFFER")
+    for name, a, b, want in zip(case.names(), got, plain, exact, strict=True):
+        error, allowed = (float((t.double() - want).norm() / want.norm().clamp(min=1e-30)) for t in (a, b))
+        ratio = error / max(allowed, float(torch.finfo(case.x.dtype).eps) / 4)
+        key = f"{str(case.x.dtype).rpartition('.')[2]} {name}"
+        if not ratio < 2:
+            say(f"check {precision}: {case.name}: {name} off by {error:.3g}, plain {allowed:.3g}")
+        if key not in worst or not ratio <= worst[key][0]:
+            worst[key] = ratio, case.name
+
+
+def sweep_configs(d: int = 64) -> list[tuple[str, str, tuple[int, int, int], bool]]:
+    """Direction, product, (rows of a block, warps, programs) and whether weights stay in place."""
+    found: list[tuple[str, str, tuple[int, int, int], bool]] = []
+    for product in ("tf32x3", "bf16x6", "tf32", "bf16"):
+        some = ((16, 4), (32, 4), (32, 8), (64, 4), (64, 8), (128, 8))
+        for block, warps in some if product == "tf32x3" else ((32, 4), (64, 4), (128, 8)):
+            for hoist in (True, False) if product == "tf32x3" else (False,):
+                found.append(("forward", product, (block, warps, 264 if warps == 8 else 528), hoist))
+            found.append(("backward", product, (block, warps, 264 if warps == 8 else 528), True))
+    found.append(("forward", "ieee", (32, 4, 528), True))
+    found.append(("backward", "ieee", (32, 8, 264), True))
+    return found
+
+
+@contextmanager
+def configured(direction: str, product: str, config: tuple[int, int, int], hoist: bool, d: int) -> Iterator[None]:
+    from ehnn.ops.phi import triton_kernels
+
+    table = triton_kernels.FORWARD if direction == "forward" else triton_kernels.BACKWARD
+    before, exact, hoisted = table[d], triton.EXACT, triton_kernels.HOIST
+    table[d], triton.EXACT, triton_kernels.HOIST = config, product, hoist
+    try:
+        yield
+    finally:
+        table[d], triton.EXACT, triton_kernels.HOIST = before, exact, hoisted
+
+
+def try_config(rows: int, one: tuple[str, str, tuple[int, int, int], bool], d: int = 64) -> tuple[float, float]:
+    """Milliseconds, and the relative error of y or of W₁."""
+    direction, product, config, hoist = one
+    case = Case(rows, d)
+    with configured(direction, product, config, hoist, d):
+        step = case.step(triton.run)
+        y = step.forward()
+        if direction == "forward":
+            times = milliseconds(step.forward, 5, DEVICE, 2)
+            exact = case(reference_phi, *(t.double() for t in case.tensors()))
+            return median(times), float((y.detach().double() - exact).norm() / exact.norm())
+
+        def backward() -> tuple[Tensor, ...]:
+            return torch.autograd.grad(y, step.inputs, step.grad, retain_graph=True)
+
+        got = backward()
+        return median(milliseconds(backward, 5, DEVICE, 1)), float(got[3].norm())
+
+
+def sweep(rows: int = 1_000_000) -> None:
+    for one in sweep_configs():
+        try:
+            ms, error = try_config(rows, one)
+            say(f"sweep {one[0]:<8} {one[1]:<6} {one[2]!s:<14} hoist {one[3]!s:<5} {ms:8.3f} ms  {error:.9g}")
+        except Exception as error:
+            say(f"sweep {one}: {type(error).__name__} {str(error).splitlines()[0][:120]}")
+
+
+def phi_sizes(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> None:
+    for d in (32, 64, 128, 256):
+        for rows in sizes:
+            if rows * d > 64 * 10**7:
+                continue
+            case = Case(rows, d)
+            for precision in ("highest", "high"):
+                with matmul_precision(precision):
+                    for name, run in (("steps", steps.run), ("fused", triton.run)):
+                        if name == "fused" and declines(case):
+                            continue
+                        try:
+                            time_phi(case, precision, name, run)
+                        except Exception as error:
+                            say(f"phi {case.name} {name}: {type(error).__name__} {str(error)[:100]}")
+            del case
+            free()
+
+
+def time_phi(case: Case, precision: str, name: str, run: Callable[..., Tensor]) -> None:
+    step = case.step(run)
+    step()
+    y = step.forward()
+    forward = median(milliseconds(step.forward, 5, DEVICE, 1))
+    backward = median(
+        milliseconds(lambda: torch.autograd.grad(y, step.inputs, step.grad, retain_graph=True), 5, DEVICE, 1)
+    )
+    rows, d = case.x.shape
+    operations = 22 * d * d * rows / (forward + backward) / 1e9
+    del y
+    peak = peak_bytes(step, DEVICE) / 1e6
+    say(
+        f"phi {rows:>9} rows of {d:<3} {precision:<7} {name:<5} forward {forward:8.3f} backward {backward:8.3f}"
+        f" total {forward + backward:8.3f} ms, {operations:6.1f} TFLOP/s, {peak:8.1f} MB"
+    )
+
+
+# ---------------------------------------------------------------------- layers
+
+
+def models(h: Any, width: int) -> dict[str, Callable[[], tuple[Any, Callable[[Tensor], Tensor]]]]:
+    def pair(layer: Any) -> tuple[Any, Callable[[Tensor], Tensor]]:
+        model = Pair(layer, layer, h, "edges").to(DEVICE)
+        for overlap in model.overlaps:
+            overlap.prepare()
+        return model, model
+
+    def hgnn() -> tuple[Any, Callable[[Tensor], Tensor]]:
+        conv = HGNNConv(width, width).to(DEVICE)
+        return conv, lambda x: conv(x, h)
+
+    def pyg() -> tuple[Any, Callable[[Tensor], Tensor]]:
+        from torch_geometric.nn import HypergraphConv
+
+        conv, index = HypergraphConv(width, width).to(DEVICE), h.index
+        return conv, lambda x: conv(x, index, num_edges=h.num_edges)
+
+    return {
+        "ehnn-mlp": partial(pair, partial(EHNNMLP, width, width)),
+        "ehnn-transformer": partial(pair, partial(EHNNTransformer, width, width, heads=4)),
+        "hgnn": hgnn,
+        "pyg HypergraphConv": pyg,
+    }
+
+
+def pairs(sizes: tuple[int, ...] = (10**6, 10**7), width: int = 64) -> None:
+    for size in sizes:
+        h = made_hypergraph(size, DEVICE)
+        x = torch.randn(h.num_nodes, width, device=DEVICE).requires_grad_()
+        for name, make in models(h, width).items():
+            for precision in ("highest", "high") if name.startswith("ehnn") else ("highest",):
+                for amp in (False, True) if name.startswith("ehnn") and precision == "high" else (False,):
+                    try:
+                        with matmul_precision(precision):
+                            time_pair(name, make, x, size, precision, amp)
+                    except Exception as error:
+                        say(f"pair {size:.0e} {name} {precision}: {type(error).__name__} {str(error)[:150]}")
+                    free()
+        del h, x
+        free()
+
+
+def time_pair(name: str, make: Any, x: Tensor, size: int, precision: str, amp: bool) -> None:
+    torch.manual_seed(0)
+    model, forward = make()
+    cast = partial(torch.autocast, DEVICE, torch.bfloat16) if amp else nullcontext
+
+    def run() -> Tensor:
+        with cast():
+            return forward(x)
+
+    step = make_step(model, run, x)
+    step()
+    eager = median(milliseconds(step, 5, DEVICE, 1))
+    peak = peak_bytes(step, DEVICE) / 1e6
+    graph = float("nan")
+    if name.startswith("ehnn") or name == "hgnn":
+        graph = median(milliseconds(record_graph(step), 5, DEVICE, 1))
+    kind = "bf16" if amp else precision
+    say(f"pair {size:.0e} {name:<20} {kind:<7} eager {eager:8.3f} graph {graph:8.3f} ms {peak:9.1f} MB")
+
+
+def cost() -> None:
+    h = drop_isolated(random_hypergraph(1024, 128, orders=(2, 10), seed=0)).to(DEVICE)
+    x = torch.randn(h.num_nodes, 64, device=DEVICE).requires_grad_()
+    for name in ("ehnn-mlp", "ehnn-transformer"):
+        pair = make_pair(name, h)
+        for overlap in pair.overlaps:
+            overlap.prepare()
+        step = make_step(pair, lambda pair=pair: pair(x), x)
+        step()
+        eager = median(milliseconds(step, 20, DEVICE))
+        graph = median(milliseconds(record_graph(step), 50, DEVICE))
+        say(f"cost {name:<20} eager {eager:7.3f} graph {graph:7.3f} ms")
+
+
+def free() -> None:
+    gc.collect()
+    torch.cuda.empty_cache()
+
+
+# ---------------------------------------------------------------------- compiling in several processes
+
+
+def warm(job: tuple[str, Any]) -> str:
+    """Compile what a part needs, on few rows."""
+    kind, what = job
+    begin = time.perf_counter()
+    try:
+        if kind == "sweep":
+            try_config(8192, what)
+        elif kind == "case":
+            case = Case(*what[0])
+            with matmul_precision(what[1]):
+                if declines(case) is None:
+                    case.outcome(triton.run)
+        else:
+            h = made_hypergraph(50_000, DEVICE)
+            x = torch.randn(h.num_nodes, 64, device=DEVICE).requires_grad_()
+            with matmul_precision(what[1]):
+                model, forward = models(h, 64)[what[0]]()
+                with torch.autocast(DEVICE, torch.bfloat16) if what[2] else nullcontext():
+                    y = forward(x)
+                torch.autograd.grad(y.float().sum(), [x, *model.parameters()], allow_unused=True)
+    except Exception as error:
+        return f"warm {job}: {type(error).__name__} {str(error).splitlines()[0][:150]}"
+    return f"warm {kind} {what}: {time.perf_counter() - begin:.1f} s"
+
+
+def warm_up(parts: list[str], processes: int) -> None:
+    jobs: list[tuple[str, Any]] = []
+    if "sweep" in parts:
+        jobs += [("sweep", one) for one in sweep_configs()]
+    if "phi" in parts:
+        jobs += [("case", ((8192, d), precision)) for precision in ("highest", "high") for d in triton.WIDTHS[1:]]
+    if "pair" in parts:
+        names = "ehnn-mlp", "ehnn-transformer"
+        kinds = (("highest", False), ("high", False), ("high", True))
+        jobs += [("pair", (name, *kind)) for name in names for kind in kinds]
+    if "check" in parts:
+        few = {rows: 5000 if rows > 4096 else rows for rows in (1, 4000, 5000, 50_001, 100_003)}
+        for precision in ("highest", "high"):
+            for rows, *more in check_cases(precision):
+                jobs.append(("case", ((few[rows], *more), precision)))
+    if not jobs or processes < 2:
+        return
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for line in pool.imap_unordered(warm, jobs, chunksize=1):
+            if "Error" in line or "Exception" in line:
+                say(line)
+    say(f"compiled {len(jobs)} jobs")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--processes", type=int, default=12, help="that compile at the start")
+    given = parser.parse_args()
+    if not torch.cuda.is_available():
+        print("skipped: this benchmark needs a GPU")
+        return
+    assert PHI.implementations[1].name == "triton"
+    warm_up(given.part, given.processes)
+    say(f"copy {copy_bandwidth(DEVICE, 2048) / 1e9:.0f} GB/s, {torch.cuda.get_device_name()}")
+    run = {"check": check, "sweep": sweep, "phi": phi_sizes, "pair": pairs, "cost": cost}
+    for part in given.part:
+        try:
+            run[part]()
+        except Exception:
+            traceback.print_exc()
+        free()
+
+
+if __name__ == "__main__":
+    main()
