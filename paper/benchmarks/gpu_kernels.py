@@ -2,12 +2,13 @@
 
 ``python paper/benchmarks/gpu_kernels.py``, on a GPU, in about two minutes. ``--part`` chooses among
 
-- ``check``: φ of several widths, row counts, tables and dropouts; the error of its value and of every gradient
-  against float64, over that of plain PyTorch; whether two runs give the same bits.
+- ``check``: φ of several widths, row counts, tables and dropouts; the error of its value and of every
+  gradient against float64, over that of plain PyTorch; whether two runs give the same bits.
 - ``sweep``: blocks of rows, warps and kinds of products, forward and backward.
 - ``phi``: φ at 10⁵ to 10⁷ rows beside the steps that it replaces.
 - ``pair``: V → E → V at 10⁶ and 10⁷ incidences: EHNN-MLP, EHNN-Transformer, HGNN and PyG's HypergraphConv.
 - ``cost``: the pair of the cost table in a CUDA graph.
+- ``overlap``: the pairs of hyperedges of walmart-trips (``--data-dir``) that share nodes, found on the GPU.
 
 Kernels are compiled in several processes first; what they compile is found in Triton's cache.
 """
@@ -27,21 +28,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ehnn.datasets import load
 from ehnn.hypergraph.pairs import selection
+from ehnn.hypergraph.products import common_columns
 from ehnn.nn import EHNNMLP, EHNNTransformer
 from ehnn.nn.baselines import HGNNConv
 from ehnn.ops import Mask, PhiWeights
-from ehnn.ops.phi import PHI, steps, triton
+from ehnn.ops.phi import steps, triton
 from ehnn.ops.phi.naive import reference_phi
+from ehnn.overlap.relation import overlap
 from ehnn.testing import random_hypergraph
 from ehnn_paper.cost.pair import Pair, drop_isolated, make_pair
 from ehnn_paper.measure.machine import matmul_precision
 from ehnn_paper.measure.memory import copy_bandwidth, peak_bytes
-from ehnn_paper.measure.timing import Step, make_step, median, milliseconds, record_graph
+from ehnn_paper.measure.timing import Step, make_step, median, milliseconds, record_graph, split_times
 from ehnn_paper.scale.scale import made_hypergraph
 
 DEVICE = "cuda"
-PARTS = ("check", "sweep", "phi", "pair", "cost")
+PARTS = ("check", "sweep", "phi", "pair", "cost", "overlap")
 START = time.perf_counter()
 
 
@@ -64,8 +68,8 @@ class Case:
     """A function of x and the parameters, by any implementation of φ."""
 
     def __init__(
-        self, rows: int, d: int, numbers: int = 7, drop: float = 0.0, deep: bool = True, residual: bool = True,
-        dtype: torch.dtype = torch.float32,
+        self, rows: int, d: int, numbers: int = 7, drop: float = 0.0, deep: bool = True,
+        residual: bool = True, dtype: torch.dtype = torch.float32,
     ) -> None:  # fmt: skip
         generator = torch.Generator(DEVICE).manual_seed(rows)
         self.x = torch.randn(rows, d, generator=generator, device=DEVICE).to(dtype)
@@ -74,7 +78,9 @@ class Case:
         self.deep = deep
         self.codes = torch.arange(4 * numbers, device=DEVICE).reshape(numbers, 4).sin()
         self.orders = selection(torch.arange(rows, device=DEVICE) * 7 % numbers, numbers)
-        self.table = torch.randn(numbers, d, generator=generator, device=DEVICE).to(dtype) if residual else None
+        self.table = (
+            torch.randn(numbers, d, generator=generator, device=DEVICE).to(dtype) if residual else None
+        )
         seed = torch.tensor(2**40 + 7, device=DEVICE)
         self.masks = tuple(Mask(seed + i, drop) if drop else None for i in range(2 if deep else 1))
         self.name = f"{rows} rows of {d}, {numbers} orders, drop {drop}, deep {deep}, {dtype}"
@@ -118,7 +124,10 @@ def check() -> None:
         worst: dict[str, tuple[float, str]] = {}
         with matmul_precision(precision):
             for given in check_cases(precision):
-                check_one(Case(*given), worst, precision)
+                try:
+                    check_one(Case(*given), worst, precision)
+                except Exception as error:
+                    say(f"check {precision} {given}: {type(error).__name__} {str(error)[:100]}")
         for name, (ratio, where) in worst.items():
             say(f"check {precision}: worst {name:<22} {ratio:6.2f} times plain PyTorch ({where})")
 
@@ -129,13 +138,10 @@ def check_cases(precision: str) -> list[tuple[Any, ...]]:
         (1, 1, 0.0, True, False), (4000, 7, 0.0, True, True), (5000, 7, 0.5, True, True),
         (100_003, 7, 0.0, True, True), (50_001, 1, 0.1, False, False), (50_001, 100, 0.0, True, True),
     )  # fmt: skip
-    dtypes = (torch.float32, torch.bfloat16) if precision == "highest" else (torch.float32,)
-    return [
-        (rows, d, *more, dtype)
-        for dtype in dtypes
-        for d in triton.WIDTHS
-        for rows, *more in (kinds if d == 64 else kinds[1:5:2])
-    ]
+    if precision == "high":
+        return [(kinds[3][0], 64, *kinds[3][1:], torch.float32)]
+    wide = [(rows, 64, *more, torch.float32) for rows, *more in (kinds[3], *kinds[:3], *kinds[4:])]
+    return [*wide, (100_003, 32, *kinds[3][1:], torch.float32), (100_003, 64, *kinds[3][1:], torch.bfloat16)]
 
 
 def check_one(case: Case, worst: dict[str, tuple[float, str]], precision: str) -> None:
@@ -157,66 +163,84 @@ def check_one(case: Case, worst: dict[str, tuple[float, str]], precision: str) -
             worst[key] = ratio, case.name
 
 
-def sweep_configs(d: int = 64) -> list[tuple[str, str, tuple[int, int, int], bool]]:
-    """Direction, product, (rows of a block, warps, programs) and whether weights stay in place."""
-    found: list[tuple[str, str, tuple[int, int, int], bool]] = []
-    for product in ("tf32x3", "bf16x6", "tf32", "bf16"):
-        some = ((16, 4), (32, 4), (32, 8), (64, 4), (64, 8), (128, 8))
-        for block, warps in some if product == "tf32x3" else ((32, 4), (64, 4), (128, 8)):
-            for hoist in (True, False) if product == "tf32x3" else (False,):
-                found.append(("forward", product, (block, warps, 264 if warps == 8 else 528), hoist))
-            found.append(("backward", product, (block, warps, 264 if warps == 8 else 528), True))
-    found.append(("forward", "ieee", (32, 4, 528), True))
-    found.append(("backward", "ieee", (32, 8, 264), True))
-    return found
+Config = tuple[str, str, tuple[int, ...], bool]
+"""Direction, kind of products, the configuration of the kernel, and whether activations are stored."""
+
+
+def sweep_configs() -> list[tuple[int, Config]]:
+    """Width and configuration."""
+    exact: list[tuple[int, Config]] = [
+        (64, ("forward", "exact", (64, 4), True)), (64, ("forward", "exact", (128, 8), True)),
+        (64, ("backward", "exact", (64, 4), True)), (64, ("backward", "exact", (128, 8), True)),
+        (64, ("backward", "exact", (64, 4), False)), (64, ("squares", "exact", (32, 4, 1584, 2), True)),
+        (64, ("squares", "exact", (64, 4, 792, 2), True)), (32, ("forward", "exact", (64, 4), True)),
+        (32, ("backward", "exact", (64, 4), True)),
+    ]  # fmt: skip
+    tf32: list[tuple[int, Config]] = [
+        (64, ("forward", "tf32", (64, 4), True)), (64, ("backward", "tf32", (64, 4), True)),
+        (128, ("forward", "tf32", (32, 8), True)), (128, ("backward", "tf32", (32, 8), True)),
+    ]  # fmt: skip
+    return exact + tf32
 
 
 @contextmanager
-def configured(direction: str, product: str, config: tuple[int, int, int], hoist: bool, d: int) -> Iterator[None]:
-    from ehnn.ops.phi import triton_kernels
+def configured(one: Config, d: int) -> Iterator[None]:
+    from ehnn.ops.phi import triton_kernels as kernels
 
-    table = triton_kernels.FORWARD if direction == "forward" else triton_kernels.BACKWARD
-    before, exact, hoisted = table[d], triton.EXACT, triton_kernels.HOIST
-    table[d], triton.EXACT, triton_kernels.HOIST = config, product, hoist
+    direction, _, config, store = one
+    before = kernels.FORWARD[d], kernels.BACKWARD[d], kernels.SQUARES, kernels.STORE
+    kernels.STORE = store
+    if direction == "squares":
+        kernels.SQUARES = config  # type: ignore[assignment]
+    else:
+        (kernels.FORWARD if direction == "forward" else kernels.BACKWARD)[d] = config  # type: ignore[assignment]
     try:
         yield
     finally:
-        table[d], triton.EXACT, triton_kernels.HOIST = before, exact, hoisted
+        kernels.FORWARD[d], kernels.BACKWARD[d], kernels.SQUARES, kernels.STORE = before
 
 
-def try_config(rows: int, one: tuple[str, str, tuple[int, int, int], bool], d: int = 64) -> tuple[float, float]:
-    """Milliseconds, and the relative error of y or of W₁."""
-    direction, product, config, hoist = one
+def try_config(rows: int, d: int, one: Config) -> tuple[float, float]:
+    """Milliseconds, and the relative error of y or of all gradients against the steps in float32."""
+    direction, product, _, _ = one
     case = Case(rows, d)
-    with configured(direction, product, config, hoist, d):
+    cast = partial(torch.autocast, DEVICE, torch.bfloat16) if product == "bf16" else nullcontext
+    with matmul_precision("high" if product == "tf32" else "highest"), configured(one, d):
         step = case.step(triton.run)
-        y = step.forward()
+        with cast():
+            y = step.forward()
+        plain = case.step(steps.run)
+        want = plain.forward()
         if direction == "forward":
-            times = milliseconds(step.forward, 5, DEVICE, 2)
-            exact = case(reference_phi, *(t.double() for t in case.tensors()))
-            return median(times), float((y.detach().double() - exact).norm() / exact.norm())
+            with cast():
+                times = milliseconds(step.forward, 5, DEVICE, 2)
+            return median(times), float((y.detach() - want.detach()).norm() / want.detach().norm())
+        grad = step.grad.to(y.dtype)
 
         def backward() -> tuple[Tensor, ...]:
-            return torch.autograd.grad(y, step.inputs, step.grad, retain_graph=True)
+            return torch.autograd.grad(y, step.inputs, grad, retain_graph=True)
 
-        got = backward()
-        return median(milliseconds(backward, 5, DEVICE, 1)), float(got[3].norm())
+        with matmul_precision("highest"):
+            exact = torch.autograd.grad(want, plain.inputs, plain.grad)
+        errors = [float((a - b).norm() / b.norm()) for a, b in zip(backward(), exact, strict=True)]
+        return median(milliseconds(backward, 5, DEVICE, 1)), max(errors)
 
 
 def sweep(rows: int = 1_000_000) -> None:
-    for one in sweep_configs():
+    for d, one in sweep_configs():
         try:
-            ms, error = try_config(rows, one)
-            say(f"sweep {one[0]:<8} {one[1]:<6} {one[2]!s:<14} hoist {one[3]!s:<5} {ms:8.3f} ms  {error:.9g}")
+            ms, error = try_config(rows * 64 // d if d > 64 else rows, d, one)
+            say(
+                f"sweep {d:3} {one[0]:<8} {one[1]:<5} {one[2]!s:<16} store {one[3]!s:<5} {ms:8.3f} ms  {error:.3g}"
+            )
         except Exception as error:
-            say(f"sweep {one}: {type(error).__name__} {str(error).splitlines()[0][:120]}")
+            say(f"sweep {d} {one}: {type(error).__name__} {str(error).splitlines()[0][:120]}")
+        free()
 
 
 def phi_sizes(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> None:
-    for d in (32, 64, 128, 256):
+    for d in (32, 64):
         for rows in sizes:
-            if rows * d > 64 * 10**7:
-                continue
             case = Case(rows, d)
             for precision in ("highest", "high"):
                 with matmul_precision(precision):
@@ -233,15 +257,10 @@ def phi_sizes(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> None:
 
 def time_phi(case: Case, precision: str, name: str, run: Callable[..., Tensor]) -> None:
     step = case.step(run)
-    step()
-    y = step.forward()
-    forward = median(milliseconds(step.forward, 5, DEVICE, 1))
-    backward = median(
-        milliseconds(lambda: torch.autograd.grad(y, step.inputs, step.grad, retain_graph=True), 5, DEVICE, 1)
-    )
+    times = split_times({"": step}, 5, DEVICE, 2)[""]
+    forward, backward = median(times["forward"]), median(times["backward"])
     rows, d = case.x.shape
     operations = 22 * d * d * rows / (forward + backward) / 1e9
-    del y
     peak = peak_bytes(step, DEVICE) / 1e6
     say(
         f"phi {rows:>9} rows of {d:<3} {precision:<7} {name:<5} forward {forward:8.3f} backward {backward:8.3f}"
@@ -255,8 +274,8 @@ def time_phi(case: Case, precision: str, name: str, run: Callable[..., Tensor]) 
 def models(h: Any, width: int) -> dict[str, Callable[[], tuple[Any, Callable[[Tensor], Tensor]]]]:
     def pair(layer: Any) -> tuple[Any, Callable[[Tensor], Tensor]]:
         model = Pair(layer, layer, h, "edges").to(DEVICE)
-        for overlap in model.overlaps:
-            overlap.prepare()
+        for relation in model.overlaps:
+            relation.prepare()
         return model, model
 
     def hgnn() -> tuple[Any, Callable[[Tensor], Tensor]]:
@@ -283,49 +302,60 @@ def pairs(sizes: tuple[int, ...] = (10**6, 10**7), width: int = 64) -> None:
         x = torch.randn(h.num_nodes, width, device=DEVICE).requires_grad_()
         for name, make in models(h, width).items():
             for precision in ("highest", "high") if name.startswith("ehnn") else ("highest",):
-                for amp in (False, True) if name.startswith("ehnn") and precision == "high" else (False,):
-                    try:
-                        with matmul_precision(precision):
-                            time_pair(name, make, x, size, precision, amp)
-                    except Exception as error:
-                        say(f"pair {size:.0e} {name} {precision}: {type(error).__name__} {str(error)[:150]}")
-                    free()
+                try:
+                    with matmul_precision(precision):
+                        time_pair(name, make, x, size, precision)
+                except Exception as error:
+                    say(f"pair {size:.0e} {name} {precision}: {type(error).__name__} {str(error)[:150]}")
+                free()
         del h, x
         free()
 
 
-def time_pair(name: str, make: Any, x: Tensor, size: int, precision: str, amp: bool) -> None:
+def time_pair(name: str, make: Any, x: Tensor, size: int, precision: str) -> None:
     torch.manual_seed(0)
     model, forward = make()
-    cast = partial(torch.autocast, DEVICE, torch.bfloat16) if amp else nullcontext
-
-    def run() -> Tensor:
-        with cast():
-            return forward(x)
-
-    step = make_step(model, run, x)
+    step = make_step(model, lambda: forward(x), x)
     step()
     eager = median(milliseconds(step, 5, DEVICE, 1))
     peak = peak_bytes(step, DEVICE) / 1e6
     graph = float("nan")
     if name.startswith("ehnn") or name == "hgnn":
         graph = median(milliseconds(record_graph(step), 5, DEVICE, 1))
-    kind = "bf16" if amp else precision
-    say(f"pair {size:.0e} {name:<20} {kind:<7} eager {eager:8.3f} graph {graph:8.3f} ms {peak:9.1f} MB")
+    say(f"pair {size:.0e} {name:<20} {precision:<7} eager {eager:8.3f} graph {graph:8.3f} ms {peak:9.1f} MB")
 
 
-def cost() -> None:
+def cost(names: tuple[str, ...] = ("ehnn-mlp", "ehnn-transformer")) -> None:
     h = drop_isolated(random_hypergraph(1024, 128, orders=(2, 10), seed=0)).to(DEVICE)
     x = torch.randn(h.num_nodes, 64, device=DEVICE).requires_grad_()
-    for name in ("ehnn-mlp", "ehnn-transformer"):
+    for name in names:
         pair = make_pair(name, h)
-        for overlap in pair.overlaps:
-            overlap.prepare()
+        for relation in pair.overlaps:
+            relation.prepare()
         step = make_step(pair, lambda pair=pair: pair(x), x)
         step()
         eager = median(milliseconds(step, 20, DEVICE))
         graph = median(milliseconds(record_graph(step), 50, DEVICE))
         say(f"cost {name:<20} eager {eager:7.3f} graph {graph:7.3f} ms")
+
+
+def overlaps(data_dir: str | None) -> None:
+    h = load("walmart-1", data_dir, download=False).to(DEVICE)
+    for _ in range(3):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        found = common_columns(h.incidence, h.incidence)
+        torch.cuda.synchronize()
+        counted = time.perf_counter() - begin
+        pairs = found[0].shape[0]
+        del found
+        begin = time.perf_counter()
+        relation = overlap(h, "edges", "edges")
+        torch.cuda.synchronize()
+        whole = time.perf_counter() - begin
+        say(f"overlap {pairs} pairs: product {counted:.3f} s, whole relation {whole:.3f} s, {relation}")
+        del relation
+        free()
 
 
 def free() -> None:
@@ -342,20 +372,20 @@ def warm(job: tuple[str, Any]) -> str:
     begin = time.perf_counter()
     try:
         if kind == "sweep":
-            try_config(8192, what)
+            try_config(8192, *what)
         elif kind == "case":
             case = Case(*what[0])
             with matmul_precision(what[1]):
                 if declines(case) is None:
                     case.outcome(triton.run)
+        elif kind == "cost":
+            cost(what)
         else:
             h = made_hypergraph(50_000, DEVICE)
             x = torch.randn(h.num_nodes, 64, device=DEVICE).requires_grad_()
             with matmul_precision(what[1]):
                 model, forward = models(h, 64)[what[0]]()
-                with torch.autocast(DEVICE, torch.bfloat16) if what[2] else nullcontext():
-                    y = forward(x)
-                torch.autograd.grad(y.float().sum(), [x, *model.parameters()], allow_unused=True)
+                torch.autograd.grad(forward(x).sum(), [x, *model.parameters()], allow_unused=True)
     except Exception as error:
         return f"warm {job}: {type(error).__name__} {str(error).splitlines()[0][:150]}"
     return f"warm {kind} {what}: {time.perf_counter() - begin:.1f} s"
@@ -366,16 +396,19 @@ def warm_up(parts: list[str], processes: int) -> None:
     if "sweep" in parts:
         jobs += [("sweep", one) for one in sweep_configs()]
     if "phi" in parts:
-        jobs += [("case", ((8192, d), precision)) for precision in ("highest", "high") for d in triton.WIDTHS[1:]]
+        jobs += [
+            ("case", ((8192, d), precision)) for precision in ("highest", "high") for d in triton.WIDTHS[1:]
+        ]
     if "pair" in parts:
         names = "ehnn-mlp", "ehnn-transformer"
-        kinds = (("highest", False), ("high", False), ("high", True))
-        jobs += [("pair", (name, *kind)) for name in names for kind in kinds]
+        jobs += [("pair", (name, precision)) for precision in ("highest", "high") for name in names]
     if "check" in parts:
         few = {rows: 5000 if rows > 4096 else rows for rows in (1, 4000, 5000, 50_001, 100_003)}
         for precision in ("highest", "high"):
             for rows, *more in check_cases(precision):
                 jobs.append(("case", ((few[rows], *more), precision)))
+    if "cost" in parts:
+        jobs += [("cost", ("ehnn-mlp",)), ("cost", ("ehnn-transformer",))]
     if not jobs or processes < 2:
         return
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
@@ -386,17 +419,26 @@ def warm_up(parts: list[str], processes: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--data-dir")
     parser.add_argument("--processes", type=int, default=12, help="that compile at the start")
     given = parser.parse_args()
     if not torch.cuda.is_available():
         print("skipped: this benchmark needs a GPU")
         return
-    assert PHI.implementations[1].name == "triton"
     warm_up(given.part, given.processes)
     say(f"copy {copy_bandwidth(DEVICE, 2048) / 1e9:.0f} GB/s, {torch.cuda.get_device_name()}")
-    run = {"check": check, "sweep": sweep, "phi": phi_sizes, "pair": pairs, "cost": cost}
+    run = {
+        "check": check,
+        "sweep": sweep,
+        "phi": phi_sizes,
+        "pair": pairs,
+        "cost": cost,
+        "overlap": partial(overlaps, given.data_dir),
+    }
     for part in given.part:
         try:
             run[part]()

@@ -193,7 +193,8 @@ if __name__ == "__main__":
         compare_one_hidden_layer()
         # Several larger blocks of rows for each program, and one program for each of several runs.
         triton_kernels.FEW_ROWS = 0
-        triton_kernels.FORWARD[16] = triton_kernels.BACKWARD[16] = (32, 4, 2)
+        triton_kernels.FORWARD[16] = triton_kernels.BACKWARD[16] = (32, 4)
+        triton_kernels.SQUARES, triton_kernels.GROUP = (32, 4, 6, 1), 2
         check_equal_bits()
         compare_with_plain(100, 16, 3, masks_of(100)[1])
         compare_runs(40, 16, 5)

@@ -5,8 +5,8 @@ r"""A whole φ as one kernel of a GPU: LayerNorm, two or three products and what
     h_1 &= \mathrm{act}(W_1 n + t_{o}), \quad h_2 = \mathrm{act}(W_2 h_1 + b_2), \quad
     y = x + W_3 h_2 + r_{m}
 
-for each row, with act = dropout ∘ relu, t the row of its order in a table and r the row of a second table, the
-residual plus b₃. Without a second hidden layer h₂ is h₁. Nothing but x is kept: the backward pass makes h₁
+for each row, with act = dropout ∘ relu, t the row of its order in a table and r the row of a second table,
+the residual plus b₃. Without a second hidden layer h₂ is h₁. Nothing but x is kept: the backward pass makes h₁
 and h₂ again, and with the gradient ȳ of a row and act′ (1/(1 − p) where h > 0, else 0)
 
 .. math::
@@ -23,9 +23,9 @@ while the parameters get sums over the rows:
     \bar\gamma &= \textstyle\sum \hat x \bar n, \quad \bar\beta = \sum \bar n, \quad
     \bar t_o = \sum \bar z_1 \text{ over the rows of order } o
 
-A float32 product is three TF32 products on tensor cores (see `ehnn.ops.linear`), or one where
-`torch.set_float32_matmul_precision` allows it. Rows in bfloat16, and autocast to it, take bfloat16 products;
-sums and everything between products are float32.
+A float32 product is six bfloat16 products on tensor cores: a number is a sum of three of 8 bits, and what the six
+leave out is 2⁻²⁴ of it. It is one TF32 product where `torch.set_float32_matmul_precision` allows that. Rows in
+bfloat16, and autocast to it, take one bfloat16 product. Sums and everything between products are float32.
 """
 
 from __future__ import annotations
@@ -49,8 +49,6 @@ from .steps import first_layer
 FEW_ORDERS = 64
 """Up to so many rows of a table the kernel makes its gradient too; beyond, a segment sum does."""
 WIDTHS = (16, 32, 64, 128)
-EXACT = "tf32x3"
-"""How products of float32 are made that are not to be TF32; ``"ieee"`` would spare the tensor cores."""
 
 
 def supports(
@@ -66,7 +64,9 @@ def supports(
         return "it takes a LayerNorm and one or two hidden layers"
     kind = _autocast(x)
     if x.dtype not in (torch.float32, torch.bfloat16) or kind not in (None, torch.bfloat16):
-        return f"it takes float32 and bfloat16, got {x.dtype}" + ("" if kind is None else f" in autocast to {kind}")
+        return f"it takes float32 and bfloat16, got {x.dtype}" + (
+            "" if kind is None else f" in autocast to {kind}"
+        )
     if d != d_out or d not in WIDTHS:
         return f"it takes equal widths among {WIDTHS}, got {d} and {d_out}"
     if not torch.compiler.is_compiling() and not x.shape[0]:
@@ -91,7 +91,7 @@ def run(
         [None if pairs is None else pairs.index for pairs in both],
         [None if pairs is None else sum_of(triton_sum, pairs, cut=True) for pairs in both],
         constants + [(0.0, None, None)] * missing,
-        "bf16" if kind == torch.bfloat16 else "tf32" if tf32() else EXACT,
+        "bf16" if kind == torch.bfloat16 else "tf32" if tf32() else "exact",
         kind,
     )
     middle = weights.hidden[1] if missing == 0 else (None, None)
@@ -131,20 +131,19 @@ def _phi_forward(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     params = [gamma, beta, w1, w3] if w2 is None else [gamma, beta, w1, w2, b2, w3]
     given = of.with_seeds(seed1, seed2)
-    return (_forward(x, table, of.index[0], last, of.index[1], params, *given, of.dtype),)
+    return (_forward(x, table, of.index[0], last, of.index[1], params, *given, of.dtype),)  # type: ignore[call-arg]
 
 
 def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
     x, table, last, seed1, seed2, *all_params = kept
     params, given = [p for p in all_params if p is not None], of.with_seeds(seed1, seed2)
     dx, flat, dz = _backward(grads[0], x, table, of.index[0], last, of.index[1], params, *given)
-    (runs, _, d), deep = x.shape, len(params) == 6
+    (runs, _, d), deep, few = x.shape, len(params) == 6, _few(table, last)
     squares = 3 if deep else 2
-    matrices, rest = flat.split([squares * d * d, flat.shape[1] - squares * d * d], 1)
-    counts = [n if n <= FEW_ORDERS else 0 for n in (table.shape[1], last.shape[1])]
-    vectors, of_table, of_last = rest.reshape(runs, -1, d).split([squares, *counts], 1)
+    vectors, matrices = flat.split([(squares + sum(few)) * d, squares * d * d], 1)
+    of_params, of_table, of_last = vectors.reshape(runs, -1, d).split([squares, *few], 1)
     w1, *w2, w3 = matrices.reshape(runs, squares, d, d).unbind(1)
-    gamma, beta, *b2 = vectors.unbind(1)
+    gamma, beta, *b2 = of_params.unbind(1)
     middle = (*w2, *b2) if deep else (None, None)
     tables = of.of_table(0, of_table, dz), of.of_table(1, of_last, grads[0])
     found = (*tables, None, None, gamma, beta, w1, *middle, w3)
@@ -155,13 +154,17 @@ def _fake(x: Tensor, *given: Any) -> Tensor:
     return torch.empty_like(x, dtype=given[-1])
 
 
+def _few(table: Tensor, last: Tensor) -> list[int]:
+    """Rows of each table of which the kernel makes the gradient."""
+    return [n if n <= FEW_ORDERS else 0 for n in (table.shape[1], last.shape[1])]
+
+
 def _fake_backward(
     grad: Tensor, x: Tensor, table: Tensor, index: Any, last: Tensor, last_index: Any, params: Any, *_: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    (runs, rows, d), squares = x.shape, 3 if len(params) == 6 else 2
-    counts = [n if n <= FEW_ORDERS else 0 for n in (table.shape[1], last.shape[1])]
-    flat = x.new_empty(runs, squares * (d * d + d) + sum(counts) * d, dtype=torch.float32)
-    return torch.empty_like(x), flat, x.new_empty(runs, 0 if counts[0] else rows, d, dtype=torch.float32)
+    (runs, rows, d), count, few = x.shape, 3 if len(params) == 6 else 2, _few(table, last)
+    shapes = (runs, (count + sum(few)) * d + count * d * d), (runs, 0 if few[0] else rows, d)
+    return torch.empty_like(x), *(x.new_empty(shape, dtype=torch.float32) for shape in shapes)  # type: ignore[return-value]
 
 
 @opaque("ehnn::fused_phi", _fake)
