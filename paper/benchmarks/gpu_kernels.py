@@ -47,6 +47,7 @@ from ehnn_paper.scale.scale import made_hypergraph
 DEVICE = "cuda"
 PARTS = ("check", "sweep", "phi", "pair", "cost", "overlap")
 START = time.perf_counter()
+WARM_SECONDS = 75
 
 
 def say(text: str) -> None:
@@ -373,7 +374,7 @@ def warm(job: tuple[str, Any]) -> str:
     try:
         if kind == "sweep":
             try_config(8192, *what)
-        elif kind == "case":
+        elif kind in ("check", "phi"):
             case = Case(*what[0])
             with matmul_precision(what[1]):
                 if declines(case) is None:
@@ -406,16 +407,24 @@ def warm_up(parts: list[str], processes: int) -> None:
         few = {rows: 5000 if rows > 4096 else rows for rows in (1, 4000, 5000, 50_001, 100_003)}
         for precision in ("highest", "high"):
             for rows, *more in check_cases(precision):
-                jobs.append(("case", ((few[rows], *more), precision)))
+                jobs.append(("check", ((few[rows], *more), precision)))
     if "cost" in parts:
         jobs += [("cost", ("ehnn-mlp",)), ("cost", ("ehnn-transformer",))]
     if not jobs or processes < 2:
         return
+    order = [kind for kind in ("check", "pair", "cost", "phi", "sweep") if kind in parts]
+    jobs.sort(key=lambda job: order.index(job[0]))
     with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for line in pool.imap_unordered(warm, jobs, chunksize=1):
-            if "Error" in line or "Exception" in line:
-                say(line)
-    say(f"compiled {len(jobs)} jobs")
+        lines, done = pool.imap_unordered(warm, jobs, chunksize=1), 0
+        try:
+            while done < len(jobs) and time.perf_counter() - START < WARM_SECONDS:
+                line = lines.next(timeout=max(0.1, WARM_SECONDS - (time.perf_counter() - START)))
+                done += 1
+                if "Error" in line or "Exception" in line:
+                    say(line)
+        except multiprocessing.TimeoutError:
+            pool.terminate()
+    say(f"compiled {done} of {len(jobs)} jobs")
 
 
 def main() -> None:
