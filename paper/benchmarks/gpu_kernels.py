@@ -397,9 +397,7 @@ def warm_up(parts: list[str], processes: int) -> None:
     if "sweep" in parts:
         jobs += [("sweep", one) for one in sweep_configs()]
     if "phi" in parts:
-        jobs += [
-            ("case", ((8192, d), precision)) for precision in ("highest", "high") for d in triton.WIDTHS[1:]
-        ]
+        jobs += [("phi", ((8192, d), precision)) for precision in ("highest", "high") for d in (32, 64)]
     if "pair" in parts:
         names = "ehnn-mlp", "ehnn-transformer"
         jobs += [("pair", (name, precision)) for precision in ("highest", "high") for name in names]
