@@ -10,7 +10,8 @@
 - ``cost``: the pair of the cost table in a CUDA graph.
 - ``overlap``: the pairs of hyperedges of walmart-trips (``--data-dir``) that share nodes, found on the GPU.
 
-Kernels are compiled in several processes first; what they compile is found in Triton's cache.
+``EHNN_FUSED_PHI=0`` measures the layers as they run by default. Kernels are compiled in several processes first;
+what they compile is found in Triton's cache.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import gc
 import multiprocessing
+import os
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -28,13 +30,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+os.environ.setdefault("EHNN_FUSED_PHI", "1")  # 0 measures layers as they run by default
+
 from ehnn.datasets import load
 from ehnn.hypergraph.pairs import selection
 from ehnn.hypergraph.products import common_columns
 from ehnn.nn import EHNNMLP, EHNNTransformer
 from ehnn.nn.baselines import HGNNConv
 from ehnn.ops import Mask, PhiWeights
-from ehnn.ops.phi import steps, triton
+from ehnn.ops.phi import fused, steps
 from ehnn.ops.phi.naive import reference_phi
 from ehnn.overlap.relation import overlap
 from ehnn.testing import random_hypergraph
@@ -115,7 +119,7 @@ class Case:
 
 def declines(case: Case) -> str | None:
     found: list[str | None] = []
-    case(lambda *given: found.append(triton.supports(*given)) or given[0], *case.tensors())
+    case(lambda *given: found.append(fused.supports(*given)) or given[0], *case.tensors())
     return found[0]
 
 
@@ -151,7 +155,7 @@ def check_one(case: Case, worst: dict[str, tuple[float, str]], precision: str) -
         say(f"check: {case.name}: declined, {reason}")
         return
     exact = case.outcome(reference_phi, torch.float64)
-    plain, got, again = (case.outcome(run) for run in (reference_phi, triton.run, triton.run))
+    plain, got, again = (case.outcome(run) for run in (reference_phi, fused.run, fused.run))
     if not all(torch.equal(a, b) for a, b in zip(got, again, strict=True)):
         say(f"check {precision}: {case.name}: TWO RUNS DIFFER")
     for name, a, b, want in zip(case.names(), got, plain, exact, strict=True):
@@ -186,7 +190,7 @@ def sweep_configs() -> list[tuple[int, Config]]:
 
 @contextmanager
 def configured(one: Config, d: int) -> Iterator[None]:
-    from ehnn.ops.phi import triton_kernels as kernels
+    from ehnn.ops.phi import fused_kernels as kernels
 
     direction, _, config, store = one
     before = kernels.FORWARD[d], kernels.BACKWARD[d], kernels.SQUARES, kernels.STORE
@@ -207,7 +211,7 @@ def try_config(rows: int, d: int, one: Config) -> tuple[float, float]:
     case = Case(rows, d)
     cast = partial(torch.autocast, DEVICE, torch.bfloat16) if product == "bf16" else nullcontext
     with matmul_precision("high" if product == "tf32" else "highest"), configured(one, d):
-        step = case.step(triton.run)
+        step = case.step(fused.run)
         with cast():
             y = step.forward()
         plain = case.step(steps.run)
@@ -232,7 +236,8 @@ def sweep(rows: int = 1_000_000) -> None:
         try:
             ms, error = try_config(rows * 64 // d if d > 64 else rows, d, one)
             say(
-                f"sweep {d:3} {one[0]:<8} {one[1]:<5} {one[2]!s:<16} store {one[3]!s:<5} {ms:8.3f} ms  {error:.3g}"
+                f"sweep {d:3} {one[0]:<8} {one[1]:<5} {one[2]!s:<16} store {one[3]!s:<5} {ms:8.3f} ms"
+                f"  {error:.3g}"
             )
         except Exception as error:
             say(f"sweep {d} {one}: {type(error).__name__} {str(error).splitlines()[0][:120]}")
@@ -245,7 +250,7 @@ def phi_sizes(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> None:
             case = Case(rows, d)
             for precision in ("highest", "high"):
                 with matmul_precision(precision):
-                    for name, run in (("steps", steps.run), ("fused", triton.run)):
+                    for name, run in (("steps", steps.run), ("fused", fused.run)):
                         if name == "fused" and declines(case):
                             continue
                         try:
@@ -264,8 +269,8 @@ def time_phi(case: Case, precision: str, name: str, run: Callable[..., Tensor]) 
     operations = 22 * d * d * rows / (forward + backward) / 1e9
     peak = peak_bytes(step, DEVICE) / 1e6
     say(
-        f"phi {rows:>9} rows of {d:<3} {precision:<7} {name:<5} forward {forward:8.3f} backward {backward:8.3f}"
-        f" total {forward + backward:8.3f} ms, {operations:6.1f} TFLOP/s, {peak:8.1f} MB"
+        f"phi {rows:>9} rows of {d:<3} {precision:<7} {name:<5} forward {forward:8.3f}"
+        f" backward {backward:8.3f} total {forward + backward:8.3f} ms, {operations:6.1f} TFLOP/s, {peak:8.1f} MB"
     )
 
 
@@ -378,7 +383,7 @@ def warm(job: tuple[str, Any]) -> str:
             case = Case(*what[0])
             with matmul_precision(what[1]):
                 if declines(case) is None:
-                    case.outcome(triton.run)
+                    case.outcome(fused.run)
         elif kind == "cost":
             cost(what)
         else:

@@ -53,7 +53,7 @@ def _through(a: SparsePattern, b: SparsePattern) -> Tensor:
 
 
 def _counted(a: SparsePattern, b: SparsePattern) -> tuple[Tensor, Tensor, Tensor]:
-    """`common_columns` without a copy to the CPU: every (row of a, column, row of b) is listed, row by row."""
+    """`common_columns` without a copy to the CPU: lists every (row of a, column, row of b), row by row."""
     total = _through(a, b)
     ends, width = total[a.ptr], max(b.num_rows, 1)
     found = [_counted_rows(a, b, total, *span, width) for span in _spans(ends)]
@@ -83,7 +83,8 @@ def _counted_rows(
     within = torch.arange(size, device=place.device) - (total[low:high] - total[low])[place]
     row = (repeat(a.lengths[first:end], high - low) + first)[place]
     key = row * width + b.t_index[b.t_ptr[a.index[low:high]][place] + within]
-    return torch.unique_consecutive(torch.sort(key).values, return_counts=True)  # type: ignore[return-value]
+    key, count = torch.unique_consecutive(torch.sort(key).values, return_counts=True)
+    return key, count
 
 
 def _scipy(pairs: SparsePattern):  # type: ignore[no-untyped-def]

@@ -76,7 +76,8 @@ def cost(
     backward pass makes the gradients of all parameters and of the input. With a CUDA graph, one is
     recorded of the forward pass and one of both; backward is their difference. ``peak_mb`` counts
     parameters, input, structure and whatever the step allocates, not the workspace of cuBLAS. Each row
-    ends with what the mathematics needs, the time of this machine for it and our multiple (`measure.roofline`).
+    ends with what the mathematics needs, the time of this machine for it and our multiple of that time
+    (`measure.roofline`).
 
     On a CPU the models take turns, and with them EHNN-MLP by plain message passing; times faster than it
     is the median over the rounds.

@@ -3,7 +3,8 @@ r"""What a layer needs at least: bytes through memory and operations of products
 Every network, sum and product reads its inputs once and writes its output once; nothing else is moved. A
 network of several products (φ) keeps its activations to itself. Backward, it reads its input and the gradient
 of its output, and writes the gradient of its input. Operations are those of matrix products, two for each
-multiplication and addition. Backward has twice as many as forward. The machine needs :math:`\max(\text{bytes} / \text{bandwidth}, \text{operations} / \text{rate})`.
+multiplication and addition. Backward has twice as many as forward. The machine needs
+:math:`\max(\text{bytes} / \text{bandwidth}, \text{operations} / \text{rate})`.
 """
 
 from __future__ import annotations
