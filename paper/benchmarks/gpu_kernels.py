@@ -10,8 +10,8 @@
 - ``cost``: the pair of the cost table in a CUDA graph.
 - ``overlap``: the pairs of hyperedges of walmart-trips (``--data-dir``) that share nodes, found on the GPU.
 
-``EHNN_FUSED_PHI=0`` measures the layers as they run by default. Kernels are compiled in several processes first;
-what they compile is found in Triton's cache.
+``EHNN_FUSED_PHI=0`` measures the layers as they run by default. Kernels are compiled in several processes
+first; what they compile is found in Triton's cache.
 """
 
 from __future__ import annotations
@@ -270,7 +270,8 @@ def time_phi(case: Case, precision: str, name: str, run: Callable[..., Tensor]) 
     peak = peak_bytes(step, DEVICE) / 1e6
     say(
         f"phi {rows:>9} rows of {d:<3} {precision:<7} {name:<5} forward {forward:8.3f}"
-        f" backward {backward:8.3f} total {forward + backward:8.3f} ms, {operations:6.1f} TFLOP/s, {peak:8.1f} MB"
+        f" backward {backward:8.3f} total {forward + backward:8.3f} ms, {operations:6.1f} TFLOP/s,"
+        f" {peak:8.1f} MB"
     )
 
 

@@ -10,9 +10,9 @@ from ehnn.nn import EHNNMLP, EHNNTransformer
 from ehnn.nn.baselines import AllDeepSets, HGNNConv
 from ehnn.ops import use_backend
 from ehnn.testing import random_hypergraph
-from ehnn_paper.cost.pair import MODELS, work_of
+from ehnn_paper.cost.pair import MODELS
 from ehnn_paper.measure import roofline
-from ehnn_paper.measure.roofline import Machine, Need, Work, measured_machine
+from ehnn_paper.measure.roofline import Machine, Need, Work, measured_machine, work_of
 
 D = 8
 

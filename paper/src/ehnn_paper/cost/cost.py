@@ -12,7 +12,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.testing import random_hypergraph
 from ehnn_paper.measure.machine import check_device, command, free, is_gpu, label
 from ehnn_paper.measure.memory import held_bytes, peak_bytes
-from ehnn_paper.measure.roofline import Need, measured_machine
+from ehnn_paper.measure.roofline import Need, measured_machine, work_of
 from ehnn_paper.measure.tables import Report, Row, Say, reason
 from ehnn_paper.measure.timing import (
     Step,
@@ -24,7 +24,7 @@ from ehnn_paper.measure.timing import (
     split_times,
 )
 
-from .pair import MODELS, Pair, drop_isolated, make_pair, work_of
+from .pair import MODELS, Pair, drop_isolated, make_pair
 from .plain import PlainPair
 
 EAGER, COMPILED, GRAPH, BOTH = "eager", "compiled", "graph", "compiled+graph"

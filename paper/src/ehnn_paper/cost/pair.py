@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP, EHNNLinear, EHNNTransformer
 from ehnn.nn.baselines import AllDeepSets, AllSetTransformer
-from ehnn_paper.measure import roofline
-from ehnn_paper.measure.roofline import Work
 
 
 class Pair(nn.Module):
@@ -71,22 +69,6 @@ def make_pair(name: str, h: Hypergraph, width: int = 64, heads: int = 4) -> Pair
         raise ValueError(f"model must be one of {MODELS}, got {name!r}")
     layer, middle = layers[name]
     return Pair(layer, layer, h, middle, activation=name == "ehnn-hypernetwork").to(h.device)
-
-
-def work_of(name: str, h: Hypergraph, width: int = 64, heads: int = 4, middle: str | None = None) -> Work:
-    """What the pair of one row of the cost table needs; see `ehnn_paper.measure.roofline`."""
-    counts: dict[str, tuple[Callable[..., Work], str]] = {
-        "all-deep-sets": (roofline.all_deep_sets, "edges"),
-        "all-set-transformer": (roofline.all_set_transformer, "edges"),
-        "ehnn-lookup": (roofline.ehnn_linear, "all"),
-        "ehnn-hypernetwork": (roofline.ehnn_linear, "all"),
-        "ehnn-mlp": (roofline.ehnn_mlp, "all"),
-        "ehnn-transformer": (partial(roofline.ehnn_transformer, heads=heads), "all"),
-    }
-    count, own = counts[name]
-    through = middle or own
-    ends = ("nodes", through), (through, "nodes")
-    return sum((count(h.overlap(*end), width, width) for end in ends), Work())
 
 
 def drop_isolated(h: Hypergraph) -> Hypergraph:

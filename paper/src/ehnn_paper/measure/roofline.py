@@ -9,8 +9,9 @@ multiplication and addition. Backward has twice as many as forward. The machine 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -128,6 +129,22 @@ def _sums(overlap: Overlap, d: int) -> Work:
 
 def _merged_sums(overlap: Overlap, d: int) -> Work:
     return sums(overlap.num_pairs, overlap.num_sources, overlap.num_targets, d)
+
+
+def work_of(name: str, h: Hypergraph, width: int = 64, heads: int = 4, middle: str | None = None) -> Work:
+    """What a pair V → middle → V needs, by the name of its row in the cost table."""
+    counts: dict[str, tuple[Callable[..., Work], str]] = {
+        "all-deep-sets": (all_deep_sets, "edges"),
+        "all-set-transformer": (all_set_transformer, "edges"),
+        "ehnn-lookup": (ehnn_linear, "all"),
+        "ehnn-hypernetwork": (ehnn_linear, "all"),
+        "ehnn-mlp": (ehnn_mlp, "all"),
+        "ehnn-transformer": (partial(ehnn_transformer, heads=heads), "all"),
+    }
+    count, own = counts[name]
+    through = middle or own
+    ends = ("nodes", through), (through, "nodes")
+    return sum((count(h.overlap(*end), width, width) for end in ends), Work())
 
 
 # ---------------------------------------------------------------------- the machine

@@ -14,10 +14,9 @@ from ehnn.datasets import DataError, load
 from ehnn.hypergraph import Hypergraph
 from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import TrainConfig
-from ehnn_paper.cost.pair import work_of
 from ehnn_paper.measure.epochs import epoch_seconds
 from ehnn_paper.measure.machine import check_device, command, free, is_gpu, label, matmul_precision
-from ehnn_paper.measure.roofline import Need, measured_machine, product
+from ehnn_paper.measure.roofline import Need, measured_machine, product, work_of
 from ehnn_paper.measure.tables import Report, Row, Say, reason
 from ehnn_paper.measure.timing import median
 from ehnn_paper.nodes.config import make_model, settings_of

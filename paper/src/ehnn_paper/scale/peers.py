@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP
 from ehnn.nn.baselines import HGNNConv
-from ehnn_paper.cost.pair import Pair, work_of
+from ehnn_paper.cost.pair import Pair
 from ehnn_paper.measure.machine import check_device, command, is_gpu, label
-from ehnn_paper.measure.roofline import Work, hgnn, measured_machine
+from ehnn_paper.measure.roofline import Work, hgnn, measured_machine, work_of
 from ehnn_paper.measure.tables import Report, Row, Say, reason
 from ehnn_paper.measure.timing import Step, make_step, median, median_ratio, split_times
 

@@ -14,10 +14,10 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP
 from ehnn.ops import bounded_memory, segment_sum
 from ehnn.training.task import out_of_memory
-from ehnn_paper.cost.pair import Pair, work_of
+from ehnn_paper.cost.pair import Pair
 from ehnn_paper.measure.machine import check_device, command, free, is_gpu, label
 from ehnn_paper.measure.memory import available_bytes, held_bytes, peak_bytes
-from ehnn_paper.measure.roofline import measured_machine
+from ehnn_paper.measure.roofline import measured_machine, work_of
 from ehnn_paper.measure.tables import Report, Row, Say, reason
 from ehnn_paper.measure.timing import enough, make_step, median, milliseconds, split_times
 from ehnn_paper.scale.figure import draw_scale
