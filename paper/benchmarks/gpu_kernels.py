@@ -20,11 +20,13 @@ import argparse
 import gc
 import multiprocessing
 import os
+import re
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -46,6 +48,8 @@ from ehnn_paper.cost.pair import Pair, drop_isolated, make_pair
 from ehnn_paper.measure.machine import matmul_precision
 from ehnn_paper.measure.memory import copy_bandwidth, peak_bytes
 from ehnn_paper.measure.timing import Step, make_step, median, milliseconds, record_graph, split_times
+from ehnn_paper.results import write_rows
+from ehnn_paper.scale.figure import draw_performance
 from ehnn_paper.scale.scale import made_hypergraph
 
 DEVICE = "cuda"
@@ -431,6 +435,43 @@ def warm_up(parts: list[str], processes: int) -> None:
     say(f"compiled {done} of {len(jobs)} jobs")
 
 
+# ---------------------------------------------------------------------- rows of what was printed
+
+PHI_LINE = re.compile(
+    r"phi +(\d+) rows of (\d+) +(\w+) +(\w+) +forward +([\d.]+) backward +([\d.]+) total +([\d.]+) ms,"
+    r" +[\d.]+ TFLOP/s, +([\d.]+) MB"
+)
+PAIR_LINE = re.compile(
+    r"pair (\d)e\+0(\d) (\S+(?: HypergraphConv)?) +(\w+) +eager +([\d.]+) graph +([\d.na]+) ms +([\d.]+) MB"
+)
+COST_LINE = re.compile(r"cost (\S+) +eager +([\d.]+) graph +([\d.]+) ms")
+
+
+def rows_of(text: str) -> list[dict[str, Any]]:
+    """Rows (setting, model, metric, mean, runs) of what the parts ``phi``, ``pair`` and ``cost`` printed.
+
+    Layers of ours ran with the fused φ, and their rows say so.
+    """
+    found: list[tuple[str, str, dict[str, str], int]] = []
+    for rows, d, precision, model, forward, backward, total, peak in PHI_LINE.findall(text):
+        values = {"forward_ms": forward, "backward_ms": backward, "total_ms": total, "peak_mb": peak}
+        found.append(
+            (f"{int(rows):.0e} rows of {d}, cuda, {precision}".replace("e+0", "e"), model, values, 5)
+        )
+    for first, power, model, precision, eager, graph, peak in PAIR_LINE.findall(text):
+        own = f"{model}, fused phi" if model.startswith("ehnn") else model
+        values = {"eager_ms": eager, "graph_ms": graph, "peak_mb": peak}
+        found.append((f"{first}e{power} incidences, cuda, {precision}", own, values, 5))
+    for model, eager, graph in COST_LINE.findall(text):
+        found.append(("cost table, cuda", f"{model}, fused phi", {"eager_ms": eager}, 20))
+        found.append(("cost table, cuda", f"{model}, fused phi", {"graph_ms": graph}, 50))
+    return [
+        {"setting": setting, "model": model, "selection": "none", "metric": metric, "mean": float(value),
+         "std": None, "runs": 1 if metric == "peak_mb" else runs, "paper": None}
+        for setting, model, values, runs in found for metric, value in values.items() if value != "nan"
+    ]  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -438,7 +479,16 @@ def main() -> None:
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--data-dir")
     parser.add_argument("--processes", type=int, default=12, help="that compile at the start")
+    parser.add_argument("--read", type=Path, help="write rows of what an earlier call printed into this file")
+    parser.add_argument("--ran", help="with --read: command, commit, hardware and date, between semicolons")
+    parser.add_argument("--out", type=Path, default=Path("results"))
     given = parser.parse_args()
+    if given.read is not None:
+        names = "command", "commit", "hardware", "date"
+        about = dict(zip(names, (part.strip() for part in given.ran.split(";")), strict=True))
+        write_rows("gpu-kernels", [{**row, **about} for row in rows_of(given.read.read_text())], given.out)
+        draw_performance(given.out)
+        return
     if not torch.cuda.is_available():
         print("skipped: this benchmark needs a GPU")
         return

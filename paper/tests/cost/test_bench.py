@@ -68,6 +68,7 @@ def test_scale_and_its_figure(tmp_path):
     assert values(rows, "ehnn-mlp, bounded memory", "1e3 incidences, cpu-1")["peak_mb"] > 0
     assert values(rows, "segment_sum")["fraction_of_copy"] > 0
     assert (tmp_path / "scale.png").stat().st_size > 1000
+    assert (tmp_path / "performance.png").stat().st_size > 1000
 
 
 def test_scale_stops_where_memory_ends(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ from ehnn_paper.measure.memory import available_bytes, held_bytes, peak_bytes
 from ehnn_paper.measure.roofline import measured_machine, work_of
 from ehnn_paper.measure.tables import Report, Row, Say, reason
 from ehnn_paper.measure.timing import enough, make_step, median, milliseconds, split_times
-from ehnn_paper.scale.figure import draw_scale
+from ehnn_paper.scale.figure import draw_performance, draw_scale
 
 SIZES = {"cpu": (10**4, 10**5, 10**6, 10**7), "cuda": (10**4, 10**5, 10**6, 10**7, 10**8)}
 MODES = {"ehnn-mlp": None, "ehnn-mlp, bounded memory": 2**16}
@@ -86,6 +86,7 @@ def scale(
             break
     if out is not None:
         draw_scale(out, say)
+        draw_performance(out, say)
     return report.rows
 
 
