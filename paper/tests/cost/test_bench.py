@@ -18,7 +18,8 @@ from ehnn_paper.cost.plain import PlainPair
 from ehnn_paper.k_edge.task import KEdge
 from ehnn_paper.measure.memory import held_bytes, peak_bytes
 from ehnn_paper.measure.timing import make_step, split_times
-from ehnn_paper.results import KEYS, read_rows
+from ehnn_paper.results import KEYS, read_rows, write_rows
+from ehnn_paper.scale.figure import draw_performance
 
 QUIET = [].append  # a `say` that keeps its lines
 
@@ -68,6 +69,19 @@ def test_scale_and_its_figure(tmp_path):
     assert values(rows, "ehnn-mlp, bounded memory", "1e3 incidences, cpu-1")["peak_mb"] > 0
     assert values(rows, "segment_sum")["fraction_of_copy"] > 0
     assert (tmp_path / "scale.png").stat().st_size > 1000
+    assert not (tmp_path / "performance.png").exists()  # no row is of a GPU
+
+
+def test_time_per_incidence_is_drawn_from_rows_of_a_gpu(tmp_path):
+    pytest.importorskip("matplotlib")
+    about = {"selection": "none", "std": None, "runs": 1, "paper": None, "command": "", "commit": ""}
+    about |= {"hardware": "", "date": ""}
+    rows = [
+        {"setting": "cuda", "model": "copy", "metric": "gb_per_s", "mean": 4000.0},
+        {"setting": "1e6 incidences, cuda", "model": "ehnn-mlp", "metric": "total_ms", "mean": 16.0},
+    ]
+    write_rows("scale", [row | about for row in rows], tmp_path)
+    draw_performance(tmp_path)
     assert (tmp_path / "performance.png").stat().st_size > 1000
 
 

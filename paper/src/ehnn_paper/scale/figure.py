@@ -34,7 +34,8 @@ def draw_scale(out: Path, say: Say = print) -> None:
 def draw_performance(out: Path, say: Say = print) -> None:
     """``performance.png``: time per incidence on a GPU against size, from ``scale`` and ``gpu-kernels``.
 
-    The roofline is the time in which a copy moves the bytes that an EHNN-MLP pair needs.
+    Nothing is drawn without rows of a GPU. The roofline is the time in which a copy moves the bytes that an
+    EHNN-MLP pair needs.
     """
     try:
         figure = new_figure(figsize=(7.5, 4.4), dpi=110, layout="constrained")
@@ -49,6 +50,8 @@ def draw_performance(out: Path, say: Say = print) -> None:
         for name, points in (_curves(rows, "total_ms") | _curves(rows, "eager_ms")).items()
         if name.startswith(("ehnn-mlp", "hgnn", "pyg")) and name.endswith(("cuda", "highest"))
     }
+    if not curves:
+        return
     axes = figure.subplots()
     for name, points in curves.items():
         axes.plot(*zip(*points, strict=True), marker="o", label=name)
