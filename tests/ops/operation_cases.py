@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 if __name__ == "__main__":
-    os.environ["TRITON_INTERPRET"] = "1"  # Triton decides at import
+    os.environ["TRITON_INTERPRET"] = os.environ["EHNN_FUSED_PHI"] = "1"  # both are read at import
 
 import torch
 from torch import Tensor
@@ -294,7 +294,7 @@ if __name__ == "__main__":
     ran, declined = 0, []
     with use_backend("triton"):
         for case, implementation in implementations():
-            if implementation not in ("triton", "three_tf32"):
+            if implementation not in ("triton", "three_tf32", "fused"):
                 continue
             for dtype in (torch.float32, torch.float64, torch.float16):  # NumPy has no bfloat16
                 try:

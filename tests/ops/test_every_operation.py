@@ -9,6 +9,7 @@ import torch
 
 from ehnn.ops import bounded_memory
 from ehnn.ops._native.compiled import missing
+from ehnn.ops.phi import fused
 
 from .operation_cases import CASES, Declined, check, implementations
 from .ops_helpers import assert_passes_interpreted
@@ -17,7 +18,7 @@ DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 ON_CPU = [
     (case, name)
     for case, name in implementations()
-    if name not in ("triton", "three_tf32", "own", "weighted")
+    if name not in ("triton", "three_tf32", "fused", "own", "weighted")
 ]
 EXPECTED_TO_DECLINE = {
     ("phi of other width", "cpu"): "the width changes",
@@ -58,9 +59,10 @@ def test_on_tritons_interpreter():
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
     ("case", "implementation"),
-    [p for p in implementations() if p[1] in ("triton", "three_tf32", "steps", "naive")],
+    [p for p in implementations() if p[1] in ("triton", "three_tf32", "fused", "steps", "naive")],
 )
-def test_on_a_gpu(case, implementation, dtype):
+def test_on_a_gpu(case, implementation, dtype, monkeypatch):
+    monkeypatch.setattr(fused, "ENABLED", True)
     try:
         check(case, implementation, dtype, "cuda")
     except Declined as reason:

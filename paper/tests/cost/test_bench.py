@@ -18,7 +18,8 @@ from ehnn_paper.cost.plain import PlainPair
 from ehnn_paper.k_edge.task import KEdge
 from ehnn_paper.measure.memory import held_bytes, peak_bytes
 from ehnn_paper.measure.timing import make_step, split_times
-from ehnn_paper.results import KEYS, read_rows
+from ehnn_paper.results import KEYS, read_rows, write_rows
+from ehnn_paper.scale.figure import draw_performance
 
 QUIET = [].append  # a `say` that keeps its lines
 
@@ -52,6 +53,7 @@ def test_cost(tmp_path):
         assert found["total_ms"] > 0
         assert found["peak_mb"] > 0
         assert found["times_faster_than_release"] > 0
+        assert found["times_roofline"] == pytest.approx(found["total_ms"] / found["roofline_ms"])
     assert values(rows, "ehnn-mlp")["times_faster_than_plain"] > 0
     assert "total_ms" in values(rows, PLAIN)
 
@@ -63,9 +65,24 @@ def test_scale_and_its_figure(tmp_path):
     small, large = (values(rows, "ehnn-mlp", f"1e{k} incidences, cpu-1") for k in (2, 3))
     assert large["peak_mb"] > small["peak_mb"] > 0
     assert large["bytes_per_incidence"] > 0
+    assert large["needed_mb"] > small["needed_mb"] > 0
     assert values(rows, "ehnn-mlp, bounded memory", "1e3 incidences, cpu-1")["peak_mb"] > 0
     assert values(rows, "segment_sum")["fraction_of_copy"] > 0
     assert (tmp_path / "scale.png").stat().st_size > 1000
+    assert not (tmp_path / "performance.png").exists()  # no row is of a GPU
+
+
+def test_time_per_incidence_is_drawn_from_rows_of_a_gpu(tmp_path):
+    pytest.importorskip("matplotlib")
+    about = {"selection": "none", "std": None, "runs": 1, "paper": None, "command": "", "commit": ""}
+    about |= {"hardware": "", "date": ""}
+    rows = [
+        {"setting": "cuda", "model": "copy", "metric": "gb_per_s", "mean": 4000.0},
+        {"setting": "1e6 incidences, cuda", "model": "ehnn-mlp", "metric": "total_ms", "mean": 16.0},
+    ]
+    write_rows("scale", [row | about for row in rows], tmp_path)
+    draw_performance(tmp_path)
+    assert (tmp_path / "performance.png").stat().st_size > 1000
 
 
 def test_scale_stops_where_memory_ends(tmp_path, monkeypatch):
@@ -81,6 +98,7 @@ def test_peers(tmp_path):
     rows = bench.peers(out=tmp_path, repeats=2, incidences=200, width=8, say=QUIET)
     check(rows, "peers", tmp_path)
     assert values(rows, "hgnn")["total_ms"] > 0
+    assert values(rows, "ehnn-mlp, all")["needed_gflop"] > values(rows, "hgnn")["needed_gflop"] > 0
     if importlib.util.find_spec("torch_geometric"):
         assert values(rows, "hgnn")["times_faster_than_pyg"] > 0
         assert values(rows, "ehnn-mlp")["times_faster_than_pyg"] > 0
@@ -91,7 +109,11 @@ def test_walmart_with_a_stand_in(tmp_path):
     check(rows, "walmart", tmp_path)
     assert {r["model"] for r in rows} == {"ehnn-mlp", "ehnn-transformer"}
     assert all(r["setting"] == "random as walmart-trips, cpu-1, float32, eager" for r in rows)
-    assert all(r["metric"] == "epoch_ms" for r in rows)  # no comparison with the release at another width
+    least = {"needed_mb", "needed_gflop", "roofline_ms", "times_roofline"}
+    assert {r["metric"] for r in rows} == {
+        "epoch_ms",
+        *least,
+    }  # no comparison with the release at another width
 
 
 def test_k_edge(tmp_path):

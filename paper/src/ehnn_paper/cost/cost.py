@@ -12,6 +12,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.testing import random_hypergraph
 from ehnn_paper.measure.machine import check_device, command, free, is_gpu, label
 from ehnn_paper.measure.memory import held_bytes, peak_bytes
+from ehnn_paper.measure.roofline import Need, measured_machine, work_of
 from ehnn_paper.measure.tables import Report, Row, Say, reason
 from ehnn_paper.measure.timing import (
     Step,
@@ -74,7 +75,9 @@ def cost(
     1024 nodes (isolated ones dropped), 128 hyperedges of orders 2 to 10, width 64, 4 heads, float32. The
     backward pass makes the gradients of all parameters and of the input. With a CUDA graph, one is
     recorded of the forward pass and one of both; backward is their difference. ``peak_mb`` counts
-    parameters, input, structure and whatever the step allocates, not the workspace of cuBLAS.
+    parameters, input, structure and whatever the step allocates, not the workspace of cuBLAS. Each row
+    ends with what the mathematics needs, the time of this machine for it and our multiple of that time
+    (`measure.roofline`).
 
     On a CPU the models take turns, and with them EHNN-MLP by plain message passing; times faster than it
     is the median over the rounds.
@@ -85,7 +88,7 @@ def cost(
     h = drop_isolated(random_hypergraph(nodes, edges, orders=(2, 10), seed=0)).to(device)
     say(f"cost: {h}, {label(device)}; medians of {repeats}, milliseconds")
     say(f"{'model':<21} {'variant':<15} {'forward':>8} {'backward':>8} {'total':>8} {'MB':>6}"
-        f" {'release':>8} {'faster':>7} {'paper':>7}")  # fmt: skip
+        f" {'release':>8} {'faster':>7} {'paper':>7}  roofline")  # fmt: skip
     for variant in chosen:
         for group in [[m] for m in models] if is_gpu(device) else [list(models)]:
             _measure(report, group, variant, h, device, repeats)
@@ -124,7 +127,9 @@ def _measure(
         if name == PLAIN and variant != EAGER:  # beside other variants it only takes part in the ratio
             continue
         peak = None if graphed else _peak(pairs[name], steps[name], h, x, device)
-        _add(report, name, variant, times, peak, device)
+        _add(
+            report, name, variant, times, peak, device, work_of("ehnn-mlp" if name == PLAIN else name, h).step
+        )
 
 
 def _step(pair: nn.Module, x: Tensor, variant: str) -> Step:
@@ -157,7 +162,7 @@ def _peak(pair: nn.Module, step: Step, h: Hypergraph, x: Tensor, device: str) ->
 
 def _add(
     report: Report, name: str, variant: str, times: dict[str, dict[str, list[float]]], peak: float | None,
-    device: str,
+    device: str, need: Need,
 ) -> None:  # fmt: skip
     mine = times[name]
     kind = torch.device(device).type
@@ -182,9 +187,10 @@ def _add(
         ratios = median_ratio(times[PLAIN]["total"], mine["total"])
         metrics["times_faster_than_plain"] = ratios
         report.say(f"{name}, {variant}: {median(ratios):.2f} times faster than {PLAIN}")
-    report.add(f"{label(device)}, {variant}", name, metrics, known)
+    text, least = measured_machine(device).beside(need, median(mine["total"]))
+    report.add(f"{label(device)}, {variant}", name, {**metrics, **least}, known)
     f, b, t = (median(mine[k]) for k in ("forward", "backward", "total"))
     shown = f"{peak:6.2f}" if peak is not None else " " * 6
     beside = f" {sum(release):8.2f} {sum(release) / t:6.1f}x" if release else ""
     last = f" {sum(paper[:2]):7.2f}" if paper else ""
-    report.say(f"{name:<21} {variant:<15} {f:8.3f} {b:8.3f} {t:8.3f} {shown}{beside}{last}")
+    report.say(f"{name:<21} {variant:<15} {f:8.3f} {b:8.3f} {t:8.3f} {shown}{beside}{last}  {text}")

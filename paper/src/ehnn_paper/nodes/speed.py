@@ -16,6 +16,7 @@ from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import TrainConfig
 from ehnn_paper.measure.epochs import epoch_seconds
 from ehnn_paper.measure.machine import check_device, command, free, is_gpu, label, matmul_precision
+from ehnn_paper.measure.roofline import Need, measured_machine, product, work_of
 from ehnn_paper.measure.tables import Report, Row, Say, reason
 from ehnn_paper.measure.timing import median
 from ehnn_paper.nodes.config import make_model, settings_of
@@ -90,10 +91,22 @@ def _measure(
         times = [1e3 * t for t in epoch_seconds(make, task, config, device)[SKIPPED:]]
     peak = torch.cuda.max_memory_allocated() / 1e6 if is_gpu(device) else None
     faster = RELEASE_MS[model] / median(times) if is_gpu(device) and width == 256 else None
-    report.add(setting, model, {"epoch_ms": times, "peak_mb": peak, "times_faster_than_release": faster})
+    need = _need(task, model, len(list(make().get_submodule("layers").children())) // 2, width)
+    text, least = measured_machine(device, precision).beside(need, median(times))
+    metrics = {"epoch_ms": times, "peak_mb": peak, "times_faster_than_release": faster}
+    report.add(setting, model, {**metrics, **least})
     shown = "" if peak is None else f"  {peak:8.0f} MB"
     shown += "" if faster is None else f"  release {RELEASE_MS[model]:.0f} ms, {faster:.1f}x"
-    report.say(f"{model:<17} {precision:<8} {variant:<15} {median(times):8.2f} ms{shown}")
+    report.say(f"{model:<17} {precision:<8} {variant:<15} {median(times):8.2f} ms{shown}  {text}")
+
+
+def _need(task: NodeClassification, model: str, pairs: int, width: int) -> Need:
+    """Of a training step and an evaluation: the input map, pairs V → V∪E → V and the classifier."""
+    h = task.h
+    ends = product(h.num_nodes, task.num_features, width) + product(h.num_nodes, width, task.num_outputs)
+    works = [ends, *[work_of(model, h, width, heads=8)] * pairs]
+    needs = [need for work in works for need in (work.step, work.forward)]
+    return Need(sum(n.bytes for n in needs), sum(n.operations for n in needs))
 
 
 def _data(data_dir: Path | None, shape: tuple[int, int, int], say: Say) -> tuple[str, Hypergraph]:

@@ -15,6 +15,7 @@ from ehnn.nn import EHNNMLP
 from ehnn.nn.baselines import HGNNConv
 from ehnn_paper.cost.pair import Pair
 from ehnn_paper.measure.machine import check_device, command, is_gpu, label
+from ehnn_paper.measure.roofline import Work, hgnn, measured_machine, work_of
 from ehnn_paper.measure.tables import Report, Row, Say, reason
 from ehnn_paper.measure.timing import Step, make_step, median, median_ratio, split_times
 
@@ -67,11 +68,19 @@ def peers(
             for short, peer in PEERS.items()
             if peer in times and name in OURS
         }
-        report.add(setting, name, {**metrics, **ratios})
+        text, least = measured_machine(device).beside(_work(name, h, width).step, median(mine["total"]))
+        report.add(setting, name, {**metrics, **ratios, **least})
         shown = "".join(f"  {k.rpartition('_')[2]} x{median(v):.2f}" for k, v in ratios.items())
         f, b, t = (median(mine[k]) for k in ("forward", "backward", "total"))
-        say(f"{name:<20} forward {f:8.1f} ms, backward {b:8.1f} ms, total {t:8.1f} ms{shown}")
+        say(f"{name:<20} forward {f:8.1f} ms, backward {b:8.1f} ms, total {t:8.1f} ms{shown}  {text}")
     return report.rows
+
+
+def _work(name: str, h: Hypergraph, width: int) -> Work:
+    """What a model needs: HGNN and the convolutions of other libraries are the same mathematics."""
+    if not name.startswith("ehnn-mlp"):
+        return hgnn(h, width, width)
+    return work_of("ehnn-mlp", h, width, middle="all" if name.endswith("all") else "edges")
 
 
 Maker = Callable[[], tuple[nn.Module, Callable[[Tensor], Tensor]]]

@@ -16,10 +16,11 @@ from ehnn.ops import bounded_memory, segment_sum
 from ehnn.training.task import out_of_memory
 from ehnn_paper.cost.pair import Pair
 from ehnn_paper.measure.machine import check_device, command, free, is_gpu, label
-from ehnn_paper.measure.memory import available_bytes, copy_bandwidth, held_bytes, peak_bytes
+from ehnn_paper.measure.memory import available_bytes, held_bytes, peak_bytes
+from ehnn_paper.measure.roofline import measured_machine, work_of
 from ehnn_paper.measure.tables import Report, Row, Say, reason
 from ehnn_paper.measure.timing import enough, make_step, median, milliseconds, split_times
-from ehnn_paper.scale.figure import draw_scale
+from ehnn_paper.scale.figure import draw_performance, draw_scale
 
 SIZES = {"cpu": (10**4, 10**5, 10**6, 10**7), "cuda": (10**4, 10**5, 10**6, 10**7, 10**8)}
 MODES = {"ehnn-mlp": None, "ehnn-mlp, bounded memory": 2**16}
@@ -56,14 +57,15 @@ def scale(
     step allocates. A mode stops at the first size that does not fit into memory, and a row
     ``out_of_memory`` says so. ``segment_sum`` (nodes to hyperedges) is timed alone: the bytes it moves,
     every gathered row counted, per second, over those of a plain copy. Where x fits into the cache
-    that fraction may be above 1.
+    that fraction may be above 1. A step is compared with what it needs at least (`measure.roofline`).
     """
     kind = torch.device(check_device(device)).type
     report = Report("scale", command("scale", device), out, say)
     unknown = sorted(set(modes) - set(MODES))
     if unknown:
         raise ValueError(f"modes must be among {tuple(MODES)}, got {unknown}")
-    copy = copy_bandwidth(device, 2048 if is_gpu(device) else 256)
+    machine = measured_machine(device)
+    copy = machine.bandwidth
     report.add(f"{label(device)}", "copy", {"gb_per_s": copy / 1e9})
     say(f"scale: {label(device)}, width {width}, copy {copy / 1e9:.1f} GB/s")
     alive = list(modes)
@@ -84,6 +86,7 @@ def scale(
             break
     if out is not None:
         draw_scale(out, say)
+        draw_performance(out, say)
     return report.rows
 
 
@@ -127,11 +130,13 @@ def _step(report: Report, mode: str, h: Hypergraph, size: int, width: int, devic
         return False
     metrics = {f"{part}_ms": times[part] for part in ("forward", "backward", "total")}
     each = peak / h.num_incidences
-    report.add(_setting(size, device), mode, {**metrics, "peak_mb": peak / 1e6, "bytes_per_incidence": each})
     total = median(times["total"])
+    text, least = measured_machine(device).beside(work_of("ehnn-mlp", h, width).step, total)
+    memory = {"peak_mb": peak / 1e6, "bytes_per_incidence": each}
+    report.add(_setting(size, device), mode, {**metrics, **memory, **least})
     report.say(
         f"{size:.0e} {mode:<21} {total:10.3f} ms  {peak / 1e6:9.1f} MB  {each:7.0f} bytes/incidence"
-        f"  {1e6 * total / h.num_incidences:8.2f} ns/incidence"
+        f"  {1e6 * total / h.num_incidences:8.2f} ns/incidence  {text}"
     )
     return True
 

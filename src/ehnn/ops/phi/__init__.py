@@ -15,7 +15,7 @@ from ehnn.hypergraph import SparsePattern
 
 from ..dispatch import Implementation, Operation, definition
 from ..dropout import Mask, check_rows
-from . import chunked, cpu, steps, triton
+from . import chunked, cpu, fused, steps, triton
 from .naive import PhiWeights, Residual, reference_phi
 
 
@@ -60,6 +60,7 @@ def _check_table(x: Tensor, table: Tensor, pairs: SparsePattern) -> None:
 PHI = Operation(
     "phi",
     Implementation("cpu", cpu.supports, cpu.run),
+    Implementation("fused", fused.supports, fused.run),
     Implementation("chunked", chunked.supports, chunked.run),
     Implementation("triton", triton.supports, triton.run),
     Implementation("steps", steps.supports, steps.run),

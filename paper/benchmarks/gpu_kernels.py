@@ -1,0 +1,514 @@
+"""φ and whole layers on a GPU: errors against float64, equal bits, time and memory.
+
+``python paper/benchmarks/gpu_kernels.py``, on a GPU, in about two minutes. ``--part`` chooses among
+
+- ``check``: φ of several widths, row counts, tables and dropouts; the error of its value and of every
+  gradient against float64, over that of plain PyTorch; whether two runs give the same bits.
+- ``sweep``: blocks of rows, warps and kinds of products, forward and backward.
+- ``phi``: φ at 10⁵ to 10⁷ rows beside the steps that it replaces.
+- ``pair``: V → E → V at 10⁶ and 10⁷ incidences: EHNN-MLP, EHNN-Transformer, HGNN and PyG's HypergraphConv.
+- ``cost``: the pair of the cost table in a CUDA graph.
+- ``overlap``: the pairs of hyperedges of walmart-trips (``--data-dir``) that share nodes, found on the GPU.
+
+``EHNN_FUSED_PHI=0`` measures the layers as they run by default. Kernels are compiled in several processes
+first; what they compile is found in Triton's cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import multiprocessing
+import os
+import re
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+os.environ.setdefault("EHNN_FUSED_PHI", "1")  # 0 measures layers as they run by default
+
+from ehnn.datasets import load
+from ehnn.hypergraph.pairs import selection
+from ehnn.hypergraph.products import common_columns
+from ehnn.nn import EHNNMLP, EHNNTransformer
+from ehnn.nn.baselines import HGNNConv
+from ehnn.ops import Mask, PhiWeights
+from ehnn.ops.phi import fused, steps
+from ehnn.ops.phi.naive import reference_phi
+from ehnn.overlap.relation import overlap
+from ehnn.testing import random_hypergraph
+from ehnn_paper.cost.pair import Pair, drop_isolated, make_pair
+from ehnn_paper.measure.machine import matmul_precision
+from ehnn_paper.measure.memory import copy_bandwidth, peak_bytes
+from ehnn_paper.measure.timing import Step, make_step, median, milliseconds, record_graph, split_times
+from ehnn_paper.results import write_rows
+from ehnn_paper.scale.figure import draw_performance
+from ehnn_paper.scale.scale import made_hypergraph
+
+DEVICE = "cuda"
+PARTS = ("check", "sweep", "phi", "pair", "cost", "overlap")
+START = time.perf_counter()
+WARM_SECONDS = 75
+
+
+def say(text: str) -> None:
+    print(f"[{time.perf_counter() - START:5.0f}] {text}", flush=True)
+
+
+# ---------------------------------------------------------------------- φ
+
+
+def weights_of(d: int, deep: bool = True, dtype: torch.dtype = torch.float32) -> list[Tensor]:
+    """γ, β, W₁, b₁, (W₂, b₂,) W₃, b₃ and a residual table."""
+    generator = torch.Generator().manual_seed(d)
+    shapes = [(d,), (d,), (d, d + 4), (d,), *([(d, d), (d,)] if deep else []), (d, d), (d,)]
+    drawn = [torch.randn(*shape, generator=generator) for shape in shapes]
+    return [(t / d**0.5 if t.dim() > 1 else t).to(DEVICE, dtype) for t in drawn]
+
+
+class Case:
+    """A function of x and the parameters, by any implementation of φ."""
+
+    def __init__(
+        self, rows: int, d: int, numbers: int = 7, drop: float = 0.0, deep: bool = True,
+        residual: bool = True, dtype: torch.dtype = torch.float32,
+    ) -> None:  # fmt: skip
+        generator = torch.Generator(DEVICE).manual_seed(rows)
+        self.x = torch.randn(rows, d, generator=generator, device=DEVICE).to(dtype)
+        self.grad = torch.randn(rows, d, generator=generator, device=DEVICE).to(dtype)
+        self.params = weights_of(d, deep, dtype)
+        self.deep = deep
+        self.codes = torch.arange(4 * numbers, device=DEVICE).reshape(numbers, 4).sin()
+        self.orders = selection(torch.arange(rows, device=DEVICE) * 7 % numbers, numbers)
+        self.table = (
+            torch.randn(numbers, d, generator=generator, device=DEVICE).to(dtype) if residual else None
+        )
+        seed = torch.tensor(2**40 + 7, device=DEVICE)
+        self.masks = tuple(Mask(seed + i, drop) if drop else None for i in range(2 if deep else 1))
+        self.name = f"{rows} rows of {d}, {numbers} orders, drop {drop}, deep {deep}, {dtype}"
+
+    def tensors(self) -> list[Tensor]:
+        return [self.x, *self.params, *([] if self.table is None else [self.table])]
+
+    def names(self) -> list[str]:
+        middle = ["W2", "b2"] if self.deep else []
+        last = [] if self.table is None else ["table"]
+        return ["y", "x", "gamma", "beta", "W1", "b1", *middle, "W3", "b3", *last]
+
+    def __call__(self, run: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
+        x, gamma, beta, *rest = tensors
+        count = 3 if self.deep else 2
+        layers = [(rest[2 * i], rest[2 * i + 1]) for i in range(count)]
+        weights = PhiWeights(gamma, beta, tuple(layers[:-1]), layers[-1], None)
+        residual = (rest[2 * count], self.orders) if self.table is not None else None
+        return run(x, self.codes.to(x.dtype), self.orders, weights, self.masks, residual)
+
+    def outcome(self, run: Callable[..., Tensor], dtype: torch.dtype | None = None) -> list[Tensor]:
+        """The value and every gradient."""
+        leaves = [t.to(dtype or t.dtype, copy=True).requires_grad_() for t in self.tensors()]
+        y = self(run, *leaves)
+        return [y.detach(), *torch.autograd.grad(y, leaves, self.grad.to(y.dtype))]
+
+    def step(self, run: Callable[..., Tensor]) -> Step:
+        leaves = [t.clone().requires_grad_() for t in self.tensors()]
+        return Step(lambda: self(run, *leaves), leaves, self.grad)
+
+
+def declines(case: Case) -> str | None:
+    found: list[str | None] = []
+    case(lambda *given: found.append(fused.supports(*given)) or given[0], *case.tensors())
+    return found[0]
+
+
+def check() -> None:
+    """Errors relative to those of plain PyTorch, both against float64."""
+    for precision in ("highest", "high"):
+        worst: dict[str, tuple[float, str]] = {}
+        with matmul_precision(precision):
+            for given in check_cases(precision):
+                try:
+                    check_one(Case(*given), worst, precision)
+                except Exception as error:
+                    say(f"check {precision} {given}: {type(error).__name__} {str(error)[:100]}")
+        for name, (ratio, where) in worst.items():
+            say(f"check {precision}: worst {name:<22} {ratio:6.2f} times plain PyTorch ({where})")
+
+
+def check_cases(precision: str) -> list[tuple[Any, ...]]:
+    """The arguments of `Case`."""
+    kinds = (
+        (1, 1, 0.0, True, False), (4000, 7, 0.0, True, True), (5000, 7, 0.5, True, True),
+        (100_003, 7, 0.0, True, True), (50_001, 1, 0.1, False, False), (50_001, 100, 0.0, True, True),
+    )  # fmt: skip
+    if precision == "high":
+        return [(kinds[3][0], 64, *kinds[3][1:], torch.float32)]
+    wide = [(rows, 64, *more, torch.float32) for rows, *more in (kinds[3], *kinds[:3], *kinds[4:])]
+    return [*wide, (100_003, 32, *kinds[3][1:], torch.float32), (100_003, 64, *kinds[3][1:], torch.bfloat16)]
+
+
+def check_one(case: Case, worst: dict[str, tuple[float, str]], precision: str) -> None:
+    reason = declines(case)
+    if reason:
+        say(f"check: {case.name}: declined, {reason}")
+        return
+    exact = case.outcome(reference_phi, torch.float64)
+    plain, got, again = (case.outcome(run) for run in (reference_phi, fused.run, fused.run))
+    if not all(torch.equal(a, b) for a, b in zip(got, again, strict=True)):
+        say(f"check {precision}: {case.name}: TWO RUNS DIFFER")
+    for name, a, b, want in zip(case.names(), got, plain, exact, strict=True):
+        error, allowed = (float((t.double() - want).norm() / want.norm().clamp(min=1e-30)) for t in (a, b))
+        ratio = error / max(allowed, float(torch.finfo(case.x.dtype).eps) / 4)
+        key = f"{str(case.x.dtype).rpartition('.')[2]} {name}"
+        if not ratio < 2:
+            say(f"check {precision}: {case.name}: {name} off by {error:.3g}, plain {allowed:.3g}")
+        if key not in worst or not ratio <= worst[key][0]:
+            worst[key] = ratio, case.name
+
+
+Config = tuple[str, str, tuple[int, ...], bool]
+"""Direction, kind of products, the configuration of the kernel, and whether activations are stored."""
+
+
+def sweep_configs() -> list[tuple[int, Config]]:
+    """Width and configuration."""
+    exact: list[tuple[int, Config]] = [
+        (64, ("forward", "exact", (64, 4), True)), (64, ("forward", "exact", (128, 8), True)),
+        (64, ("backward", "exact", (64, 4), True)), (64, ("backward", "exact", (128, 8), True)),
+        (64, ("backward", "exact", (64, 4), False)), (64, ("squares", "exact", (32, 4, 1584, 2), True)),
+        (64, ("squares", "exact", (64, 4, 792, 2), True)), (32, ("forward", "exact", (64, 4), True)),
+        (32, ("backward", "exact", (64, 4), True)),
+    ]  # fmt: skip
+    tf32: list[tuple[int, Config]] = [
+        (64, ("forward", "tf32", (64, 4), True)), (64, ("backward", "tf32", (64, 4), True)),
+        (128, ("forward", "tf32", (32, 8), True)), (128, ("backward", "tf32", (32, 8), True)),
+    ]  # fmt: skip
+    return exact + tf32
+
+
+@contextmanager
+def configured(one: Config, d: int) -> Iterator[None]:
+    from ehnn.ops.phi import fused_kernels as kernels
+
+    direction, _, config, store = one
+    before = kernels.FORWARD[d], kernels.BACKWARD[d], kernels.SQUARES, kernels.STORE
+    kernels.STORE = store
+    if direction == "squares":
+        kernels.SQUARES = config  # type: ignore[assignment]
+    else:
+        (kernels.FORWARD if direction == "forward" else kernels.BACKWARD)[d] = config  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        kernels.FORWARD[d], kernels.BACKWARD[d], kernels.SQUARES, kernels.STORE = before
+
+
+def try_config(rows: int, d: int, one: Config) -> tuple[float, float]:
+    """Milliseconds, and the relative error of y or of all gradients against the steps in float32."""
+    direction, product, _, _ = one
+    case = Case(rows, d)
+    cast = partial(torch.autocast, DEVICE, torch.bfloat16) if product == "bf16" else nullcontext
+    with matmul_precision("high" if product == "tf32" else "highest"), configured(one, d):
+        step = case.step(fused.run)
+        with cast():
+            y = step.forward()
+        plain = case.step(steps.run)
+        want = plain.forward()
+        if direction == "forward":
+            with cast():
+                times = milliseconds(step.forward, 5, DEVICE, 2)
+            return median(times), float((y.detach() - want.detach()).norm() / want.detach().norm())
+        grad = step.grad.to(y.dtype)
+
+        def backward() -> tuple[Tensor, ...]:
+            return torch.autograd.grad(y, step.inputs, grad, retain_graph=True)
+
+        with matmul_precision("highest"):
+            exact = torch.autograd.grad(want, plain.inputs, plain.grad)
+        errors = [float((a - b).norm() / b.norm()) for a, b in zip(backward(), exact, strict=True)]
+        return median(milliseconds(backward, 5, DEVICE, 1)), max(errors)
+
+
+def sweep(rows: int = 1_000_000) -> None:
+    for d, one in sweep_configs():
+        try:
+            ms, error = try_config(rows * 64 // d if d > 64 else rows, d, one)
+            say(
+                f"sweep {d:3} {one[0]:<8} {one[1]:<5} {one[2]!s:<16} store {one[3]!s:<5} {ms:8.3f} ms"
+                f"  {error:.3g}"
+            )
+        except Exception as error:
+            say(f"sweep {d} {one}: {type(error).__name__} {str(error).splitlines()[0][:120]}")
+        free()
+
+
+def phi_sizes(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> None:
+    for d in (32, 64):
+        for rows in sizes:
+            case = Case(rows, d)
+            for precision in ("highest", "high"):
+                with matmul_precision(precision):
+                    for name, run in (("steps", steps.run), ("fused", fused.run)):
+                        if name == "fused" and declines(case):
+                            continue
+                        try:
+                            time_phi(case, precision, name, run)
+                        except Exception as error:
+                            say(f"phi {case.name} {name}: {type(error).__name__} {str(error)[:100]}")
+            del case
+            free()
+
+
+def time_phi(case: Case, precision: str, name: str, run: Callable[..., Tensor]) -> None:
+    step = case.step(run)
+    times = split_times({"": step}, 5, DEVICE, 2)[""]
+    forward, backward = median(times["forward"]), median(times["backward"])
+    rows, d = case.x.shape
+    operations = 22 * d * d * rows / (forward + backward) / 1e9
+    peak = peak_bytes(step, DEVICE) / 1e6
+    say(
+        f"phi {rows:>9} rows of {d:<3} {precision:<7} {name:<5} forward {forward:8.3f}"
+        f" backward {backward:8.3f} total {forward + backward:8.3f} ms, {operations:6.1f} TFLOP/s,"
+        f" {peak:8.1f} MB"
+    )
+
+
+# ---------------------------------------------------------------------- layers
+
+
+def models(h: Any, width: int) -> dict[str, Callable[[], tuple[Any, Callable[[Tensor], Tensor]]]]:
+    def pair(layer: Any) -> tuple[Any, Callable[[Tensor], Tensor]]:
+        model = Pair(layer, layer, h, "edges").to(DEVICE)
+        for relation in model.overlaps:
+            relation.prepare()
+        return model, model
+
+    def hgnn() -> tuple[Any, Callable[[Tensor], Tensor]]:
+        conv = HGNNConv(width, width).to(DEVICE)
+        return conv, lambda x: conv(x, h)
+
+    def pyg() -> tuple[Any, Callable[[Tensor], Tensor]]:
+        from torch_geometric.nn import HypergraphConv
+
+        conv, index = HypergraphConv(width, width).to(DEVICE), h.index
+        return conv, lambda x: conv(x, index, num_edges=h.num_edges)
+
+    return {
+        "ehnn-mlp": partial(pair, partial(EHNNMLP, width, width)),
+        "ehnn-transformer": partial(pair, partial(EHNNTransformer, width, width, heads=4)),
+        "hgnn": hgnn,
+        "pyg HypergraphConv": pyg,
+    }
+
+
+def pairs(sizes: tuple[int, ...] = (10**6, 10**7), width: int = 64) -> None:
+    for size in sizes:
+        h = made_hypergraph(size, DEVICE)
+        x = torch.randn(h.num_nodes, width, device=DEVICE).requires_grad_()
+        for name, make in models(h, width).items():
+            for precision in ("highest", "high") if name.startswith("ehnn") else ("highest",):
+                try:
+                    with matmul_precision(precision):
+                        time_pair(name, make, x, size, precision)
+                except Exception as error:
+                    say(f"pair {size:.0e} {name} {precision}: {type(error).__name__} {str(error)[:150]}")
+                free()
+        del h, x
+        free()
+
+
+def time_pair(name: str, make: Any, x: Tensor, size: int, precision: str) -> None:
+    torch.manual_seed(0)
+    model, forward = make()
+    step = make_step(model, lambda: forward(x), x)
+    step()
+    eager = median(milliseconds(step, 5, DEVICE, 1))
+    peak = peak_bytes(step, DEVICE) / 1e6
+    graph = float("nan")
+    if name.startswith("ehnn") or name == "hgnn":
+        graph = median(milliseconds(record_graph(step), 5, DEVICE, 1))
+    say(f"pair {size:.0e} {name:<20} {precision:<7} eager {eager:8.3f} graph {graph:8.3f} ms {peak:9.1f} MB")
+
+
+def cost(names: tuple[str, ...] = ("ehnn-mlp", "ehnn-transformer")) -> None:
+    h = drop_isolated(random_hypergraph(1024, 128, orders=(2, 10), seed=0)).to(DEVICE)
+    x = torch.randn(h.num_nodes, 64, device=DEVICE).requires_grad_()
+    for name in names:
+        pair = make_pair(name, h)
+        for relation in pair.overlaps:
+            relation.prepare()
+        step = make_step(pair, lambda pair=pair: pair(x), x)
+        step()
+        eager = median(milliseconds(step, 20, DEVICE))
+        graph = median(milliseconds(record_graph(step), 50, DEVICE))
+        say(f"cost {name:<20} eager {eager:7.3f} graph {graph:7.3f} ms")
+
+
+def overlaps(data_dir: str | None) -> None:
+    h = load("walmart-1", data_dir, download=False).to(DEVICE)
+    for _ in range(3):
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        found = common_columns(h.incidence, h.incidence)
+        torch.cuda.synchronize()
+        counted = time.perf_counter() - begin
+        pairs = found[0].shape[0]
+        del found
+        begin = time.perf_counter()
+        relation = overlap(h, "edges", "edges")
+        torch.cuda.synchronize()
+        whole = time.perf_counter() - begin
+        say(f"overlap {pairs} pairs: product {counted:.3f} s, whole relation {whole:.3f} s, {relation}")
+        del relation
+        free()
+
+
+def free() -> None:
+    gc.collect()
+    torch.cuda.empty_cache()
+
+
+# ---------------------------------------------------------------------- compiling in several processes
+
+
+def warm(job: tuple[str, Any]) -> str:
+    """Compile what a part needs, on few rows."""
+    kind, what = job
+    begin = time.perf_counter()
+    try:
+        if kind == "sweep":
+            try_config(8192, *what)
+        elif kind in ("check", "phi"):
+            case = Case(*what[0])
+            with matmul_precision(what[1]):
+                if declines(case) is None:
+                    case.outcome(fused.run)
+        elif kind == "cost":
+            cost(what)
+        else:
+            h = made_hypergraph(50_000, DEVICE)
+            x = torch.randn(h.num_nodes, 64, device=DEVICE).requires_grad_()
+            with matmul_precision(what[1]):
+                model, forward = models(h, 64)[what[0]]()
+                torch.autograd.grad(forward(x).sum(), [x, *model.parameters()], allow_unused=True)
+    except Exception as error:
+        return f"warm {job}: {type(error).__name__} {str(error).splitlines()[0][:150]}"
+    return f"warm {kind} {what}: {time.perf_counter() - begin:.1f} s"
+
+
+def warm_up(parts: list[str], processes: int) -> None:
+    jobs: list[tuple[str, Any]] = []
+    if "sweep" in parts:
+        jobs += [("sweep", one) for one in sweep_configs()]
+    if "phi" in parts:
+        jobs += [("phi", ((8192, d), precision)) for precision in ("highest", "high") for d in (32, 64)]
+    if "pair" in parts:
+        names = "ehnn-mlp", "ehnn-transformer"
+        jobs += [("pair", (name, precision)) for precision in ("highest", "high") for name in names]
+    if "check" in parts:
+        few = {rows: 5000 if rows > 4096 else rows for rows in (1, 4000, 5000, 50_001, 100_003)}
+        for precision in ("highest", "high"):
+            for rows, *more in check_cases(precision):
+                jobs.append(("check", ((few[rows], *more), precision)))
+    if "cost" in parts:
+        jobs += [("cost", ("ehnn-mlp",)), ("cost", ("ehnn-transformer",))]
+    if not jobs or processes < 2:
+        return
+    order = [kind for kind in ("check", "pair", "cost", "phi", "sweep") if kind in parts]
+    jobs.sort(key=lambda job: order.index(job[0]))
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        lines, done = pool.imap_unordered(warm, jobs, chunksize=1), 0
+        try:
+            while done < len(jobs) and time.perf_counter() - START < WARM_SECONDS:
+                line = lines.next(timeout=max(0.1, WARM_SECONDS - (time.perf_counter() - START)))
+                done += 1
+                if "Error" in line or "Exception" in line:
+                    say(line)
+        except multiprocessing.TimeoutError:
+            pool.terminate()
+    say(f"compiled {done} of {len(jobs)} jobs")
+
+
+# ---------------------------------------------------------------------- rows of what was printed
+
+PHI_LINE = re.compile(
+    r"phi +(\d+) rows of (\d+) +(\w+) +(\w+) +forward +([\d.]+) backward +([\d.]+) total +([\d.]+) ms,"
+    r" +[\d.]+ TFLOP/s, +([\d.]+) MB"
+)
+PAIR_LINE = re.compile(
+    r"pair (\d)e\+0(\d) (\S+(?: HypergraphConv)?) +(\w+) +eager +([\d.]+) graph +([\d.na]+) ms +([\d.]+) MB"
+)
+COST_LINE = re.compile(r"cost (\S+) +eager +([\d.]+) graph +([\d.]+) ms")
+
+
+def rows_of(text: str) -> list[dict[str, Any]]:
+    """Rows (setting, model, metric, mean, runs) of what the parts ``phi``, ``pair`` and ``cost`` printed.
+
+    Layers of ours ran with the fused φ, and their rows say so.
+    """
+    found: list[tuple[str, str, dict[str, str], int]] = []
+    for rows, d, precision, model, forward, backward, total, peak in PHI_LINE.findall(text):
+        values = {"forward_ms": forward, "backward_ms": backward, "total_ms": total, "peak_mb": peak}
+        found.append(
+            (f"{int(rows):.0e} rows of {d}, cuda, {precision}".replace("e+0", "e"), model, values, 5)
+        )
+    for first, power, model, precision, eager, graph, peak in PAIR_LINE.findall(text):
+        own = f"{model}, fused phi" if model.startswith("ehnn") else model
+        values = {"eager_ms": eager, "graph_ms": graph, "peak_mb": peak}
+        found.append((f"{first}e{power} incidences, cuda, {precision}", own, values, 5))
+    for model, eager, graph in COST_LINE.findall(text):
+        found.append(("cost table, cuda", f"{model}, fused phi", {"eager_ms": eager}, 20))
+        found.append(("cost table, cuda", f"{model}, fused phi", {"graph_ms": graph}, 50))
+    return [
+        {"setting": setting, "model": model, "selection": "none", "metric": metric, "mean": float(value),
+         "std": None, "runs": 1 if metric == "peak_mb" else runs, "paper": None}
+        for setting, model, values, runs in found for metric, value in values.items() if value != "nan"
+    ]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--data-dir")
+    parser.add_argument("--processes", type=int, default=12, help="that compile at the start")
+    parser.add_argument("--read", type=Path, help="write rows of what an earlier call printed into this file")
+    parser.add_argument("--ran", help="with --read: command, commit, hardware and date, between semicolons")
+    parser.add_argument("--out", type=Path, default=Path("results"))
+    given = parser.parse_args()
+    if given.read is not None:
+        names = "command", "commit", "hardware", "date"
+        about = dict(zip(names, (part.strip() for part in given.ran.split(";")), strict=True))
+        write_rows("gpu-kernels", [{**row, **about} for row in rows_of(given.read.read_text())], given.out)
+        draw_performance(given.out)
+        return
+    if not torch.cuda.is_available():
+        print("skipped: this benchmark needs a GPU")
+        return
+    warm_up(given.part, given.processes)
+    say(f"copy {copy_bandwidth(DEVICE, 2048) / 1e9:.0f} GB/s, {torch.cuda.get_device_name()}")
+    run = {
+        "check": check,
+        "sweep": sweep,
+        "phi": phi_sizes,
+        "pair": pairs,
+        "cost": cost,
+        "overlap": partial(overlaps, given.data_dir),
+    }
+    for part in given.part:
+        try:
+            run[part]()
+        except Exception:
+            traceback.print_exc()
+        free()
+
+
+if __name__ == "__main__":
+    main()
