@@ -1,7 +1,7 @@
 """What roles cost: V→E→V of EHNN layers on a directed hypergraph against the same one without direction.
 
 ``python paper/benchmarks/roles.py``: 10⁶ incidences, 200,000 nodes, 250,000 hyperedges of order 4, two sides
-drawn at random, width 64, float32, forward and backward. ``one role`` has roles that are all equal, which must
+drawn at random, width 64, float32, forward and backward. ``one role`` has roles that are all equal, and must
 cost what no roles cost. The three take turns; times are medians, ratios are medians of those of the turns.
 """
 
