@@ -18,7 +18,7 @@ FAST = {"budget": "fast", "random_state": 0}
 
 
 def reactions(count: int = 80, seed: int = 0) -> tuple[ehnn.Hypergraph, list[str]]:
-    """Pairs of hyperedges with the same members whose sides are exchanged: the side of node 0 is the class."""
+    """Pairs of hyperedges with the same members, sides exchanged: the side of node 0 is the class."""
     rng = np.random.default_rng(seed)
     edges, labels = [], []
     for _ in range(count // 2):

@@ -76,7 +76,7 @@ class Company:
         """``[num_nodes, hyperedges of fit]``: the incidence matrix with the hyperedges of fit as its columns.
 
         ``groups`` is that of `group_places`; a hyperedge that is not there is a column of zeros. A matrix
-        with the hyperedges once for each role has the hyperedges of fit once for each role.
+        that has the hyperedges several times (once for each role) gives those of fit as often.
         """
         from scipy.sparse import block_diag, csr_matrix
 

@@ -31,8 +31,7 @@ class NodeTable:
     Blocks without labels: ``x`` (features of the node, and the mean of those of its hyperedges), ``small``
     (at most 64 columns of it), ``smooth`` (averages over co-members), ``degree``, ``spectral``, ``members``
     (the incidence matrix). Blocks of known labels of other nodes: ``vote``, ``evidence``, ``spread``.
-    With roles, ``degree`` also counts each role, and ``members`` and ``evidence`` read a column for each
-    hyperedge and role.
+    With roles, ``degree`` counts each role too, and ``members`` also has a column for each hyperedge and role.
 
     Args:
         h: on the CPU; weights of hyperedges and incidences are entries of the incidence matrix.
@@ -87,7 +86,7 @@ class NodeTable:
 
     @cached_property
     def by_role(self) -> Any:
-        """``[nodes, roles × hyperedges]`` csr matrix: the incidences of each role, side by side."""
+        """``[nodes, (1 + roles) × hyperedges]`` csr matrix: all incidences, then those of each role."""
         from scipy.sparse import hstack
 
         if self.h.roles is None or self.h.num_roles == 1:
@@ -95,7 +94,7 @@ class NodeTable:
         if "by_role" not in self.cache:
             roles = self.h.roles.numpy()
             parts = [incidence_matrix(self.h, roles == r) for r in range(self.h.num_roles)]
-            self.cache["by_role"] = hstack(parts, format="csr")
+            self.cache["by_role"] = hstack([self.incidence, *parts], format="csr")
         return self.cache["by_role"]
 
     # ------------------------------------------------------------------ blocks without labels
@@ -192,7 +191,7 @@ class NodeTable:
         assert self.output is not None
         if self.output.kind != "classes":
             return np.zeros((self.rows, 0), np.float32)
-        return group_evidence(self.by_role, *self._known()).astype(np.float32)
+        return group_evidence(self.incidence, *self._known()).astype(np.float32)
 
     def _spread(self) -> Array:
         values, known, prior = self._known()
