@@ -41,7 +41,10 @@ def reproduce(
     fresh: Annotated[bool, typer.Option("--fresh", help="Train again what is done or was stopped.")] = False,
     data_dir: Annotated[
         OptionalPath,
-        typer.Option(help="nodes, willow, voc: folder of the raw files.", show_default="$EHNN_DATA"),
+        typer.Option(
+            help="nodes, willow, voc, incidences, edge-labels, reactions: folder of the raw files.",
+            show_default="$EHNN_DATA",
+        ),
     ] = None,
     amp: Annotated[bool, typer.Option("--amp", help="nodes: bfloat16 in the training step.")] = False,
     tf32: Annotated[bool, typer.Option("--tf32", help="nodes: TF32 products on a GPU.")] = False,
@@ -56,7 +59,9 @@ def reproduce(
             "--finetune/--frozen", help="willow, voc: train the backbone too.", show_default="voc on a GPU"
         ),
     ] = None,
-    minutes: Annotated[Rate, typer.Option(help="willow, voc: stop training a model after so long.")] = None,
+    minutes: Annotated[
+        Rate, typer.Option(help="willow, voc: stop a model after so long; incidences, edge-labels: all.")
+    ] = None,
 ) -> None:
     """Train the models of a table of the paper and print it, ours next to the paper's.
 
@@ -69,6 +74,9 @@ def reproduce(
     ehnn reproduce nodes --datasets zoo house-1 --models ehnn-mlp ehnn-transformer --runs 5
     ehnn reproduce willow --models ehnn-mlp nhgm-v2
     ehnn reproduce voc --device cuda
+    ehnn reproduce incidences --datasets outsider-cora --seeds 1
+    ehnn reproduce edge-labels --minutes 30
+    ehnn reproduce reactions --setting direction
     """
     run = EXPERIMENTS[choose("experiment", experiment, EXPERIMENTS)]
     asked = Request(

@@ -31,7 +31,7 @@ class NodeTable:
     Blocks without labels: ``x`` (features of the node, and the mean of those of its hyperedges), ``small``
     (at most 64 columns of it), ``smooth`` (averages over co-members), ``degree``, ``spectral``, ``members``
     (the incidence matrix). Blocks of known labels of other nodes: ``vote``, ``evidence``, ``spread``.
-    With roles, ``degree`` counts each role too, and ``members`` also has a column for each hyperedge and role.
+    With roles, ``degree`` counts each role, and ``members`` also has a column for each hyperedge and role.
 
     Args:
         h: on the CPU; weights of hyperedges and incidences are entries of the incidence matrix.
