@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import accuracy, headlines, matching, reactions, robustness, speed
+from . import accuracy, headlines, matching, reactions, robustness, roles, speed
 from .rows import ROOT
 
 PLACE = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -15,12 +15,15 @@ TABLES: dict[str, Callable[[], str]] = {
     "ablation": accuracy.ablation,
     "cost": speed.cost,
     "cost-gpu": speed.cost_gpu,
+    "debian": roles.debian,
     "defaults": accuracy.defaults,
+    "edge-labels": roles.edge_labels,
     "later-models": accuracy.later_models,
     "fuzz": robustness.fuzz,
     "headline-results": headlines.results,
     "headline-speed": headlines.speed,
     "hyperedges": accuracy.hyperedges,
+    "incidences": roles.incidences,
     "k-edge": accuracy.k_edge,
     "k-edge-chosen": accuracy.k_edge_chosen,
     "kills": robustness.kills,
@@ -31,6 +34,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "reactions-pool": reactions.pool,
     "reactions-swapped": reactions.swapped,
     "recipe": accuracy.recipe,
+    "roles-speed": roles.speed,
     "scale": speed.scale,
     "voc": matching.voc,
     "walmart": speed.walmart,
