@@ -12,6 +12,7 @@ import torch
 
 import ehnn
 from ehnn import io as eio
+from ehnn.estimators.portfolio.incidence_overlaps import Overlaps
 from ehnn.tables import read
 
 FAST = {"budget": "fast", "random_state": 0}
@@ -192,3 +193,20 @@ def test_validation_chooses_and_is_not_trained_on() -> None:
         ehnn.IncidenceClassifier(**FAST).fit(h, y, validation=held[:3])
     with pytest.raises(ValueError, match="validation must leave labels to train on"):
         ehnn.IncidenceClassifier(**FAST).fit(h, y, validation=np.ones_like(held))
+
+
+def test_overlaps_are_those_of_other_hyperedges() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1, 2], [1, 2, 3], [0, 3]])
+    found = Overlaps.of(h)
+    assert found is not None
+    columns = np.expm1(found.columns())
+    shared = dict(zip(zip(*h.index.tolist(), strict=True), columns, strict=True))
+    assert shared[1, 0][:3].round().tolist() == [0, 1, 0]  # the second hyperedge shares two nodes
+    assert shared[0, 0][:3].round().tolist() == [1, 0, 0]  # the third shares one
+    labels = np.zeros((h.num_incidences, 2))
+    labels[:3] = [[1, 0], [1, 0], [0, 1]]  # known in the first hyperedge alone
+    read = found.labels(labels)
+    assert not read[:3].any()  # a label is not in its own columns
+    pairs = {pair: row.tolist() for pair, row in zip(zip(*h.index.tolist(), strict=True), read, strict=True)}
+    assert pairs[1, 1] == pytest.approx([0, 0, np.log(2), 0])  # 1 had the first label there, 2 the second
+    assert Overlaps.of(ehnn.Hypergraph.from_edges([[0]])) is not None
