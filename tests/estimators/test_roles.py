@@ -117,7 +117,9 @@ def test_bad_role_columns(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="role_column is for a row per member"):
         read(pd.DataFrame({"members": ["a;b", "b;c"]}), task="hyperedges", role_column="part")
     both = pd.concat([table, table.iloc[:1].assign(part="product")])
-    with pytest.raises(ValueError, match="has roles 0 and 1 in hyperedge 0; a node has one role"):
+    with pytest.raises(
+        ValueError, match=r"column 'part' says 'product' of a node that .*row 0.* says 'substrate'"
+    ):
         read(both, "kind", task="sets", **columns)
     with pytest.raises(ValueError, match="there is no argument 'rolecolumn'"):
         read(table, "kind", rolecolumn="part")

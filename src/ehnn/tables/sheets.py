@@ -86,6 +86,7 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     if layout.role is not None:
         words = layout.role_words or role_words(table, layout.role, rows)
         roles = read_roles(table, layout.role, rows, ends, words)
+        _check_one_role(table, layout.role, rows, ends, roles)
         layout = replace(layout, role_words=words)
     h = Hypergraph.from_incidence(
         ends, len(node.names), len(edge.names), incidence_weight=weight, roles=roles,
@@ -103,6 +104,24 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
         table.path, layout, h, *sides, lambda e: table.place(int(first[e])), remarks=remarks * bool(again),
         incidences=within,
     )  # fmt: skip
+
+
+def _check_one_role(
+    table: Table, column: str, rows: np.ndarray, ends: tuple[np.ndarray, np.ndarray], roles: np.ndarray
+) -> None:
+    """A ValueError if two rows give a node two roles in one set."""
+    node, edge = ends
+    _, pair = np.unique(edge * (int(node.max(initial=0)) + 1) + node, return_inverse=True)
+    first = first_rows(pair, int(pair.max(initial=-1)) + 1)[pair]
+    wrong = np.flatnonzero(roles != roles[first])
+    if len(wrong):
+        row, before = int(rows[wrong[0]]), int(rows[first[wrong[0]]])
+        cells = table.column(column)
+        raise ValueError(
+            f"{table.place(row)}: column {short(column)} says {short(cells[row])} of a node that "
+            f"{table.place(before)} says {short(cells[before])} of in the same set; a node has one role in a "
+            "set: give the combination a word of its own"
+        )
 
 
 def _incidence_numbers(h: Hypergraph, node: np.ndarray, edge: np.ndarray) -> np.ndarray:
