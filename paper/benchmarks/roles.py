@@ -1,7 +1,7 @@
 """What roles cost: V→E→V of EHNN layers on a directed hypergraph against the same one without direction.
 
 ``python paper/benchmarks/roles.py``: 10⁶ incidences, 200,000 nodes, 250,000 hyperedges of order 4, two sides
-drawn at random, width 64, float32, forward and backward. ``one role`` has roles that are all equal, which must
+drawn at random, width 64, float32, forward and backward. ``one role`` has roles that are all equal, and must
 cost what no roles cost. The three take turns; times are medians, ratios are medians of those of the turns.
 """
 
@@ -61,7 +61,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     command = f"python paper/benchmarks/roles.py --repeats {given.repeats} --device {given.device}"
-    about, rows = provenance(command), []
+    about = provenance(command)
     graphs = hypergraphs(given.scale, given.device)
     for name, layer in LAYERS.items():
         torch.manual_seed(0)
@@ -75,12 +75,12 @@ def main() -> None:
             found[f"{kind} / undirected"] = median(ratios)
         print(name, "  ".join(f"{k} {v:.3g}" for k, v in found.items()), flush=True)
         size = graphs["undirected"].num_incidences
-        rows += [
+        rows = [
             {"setting": f"{size} incidences, {given.device}", "model": name, "selection": "none",
              "metric": metric, "mean": value, "std": None, "runs": given.repeats, "paper": None, **about}
             for metric, value in found.items()
         ]  # fmt: skip
-    write_rows("roles", rows, given.out)
+        write_rows("roles", rows, given.out)
 
 
 if __name__ == "__main__":

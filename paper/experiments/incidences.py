@@ -9,8 +9,8 @@ that is twice in a hyperedge the first label counts. All models see the unlabell
 on the labels of the training part. All choices are made on the validation part.
 
 The networks have their authors' layers; step and dropout (with the first seed) are chosen. Three things
-differ from their papers: every step takes all hyperedges in place of a batch of them; the node vectors that are
-trained begin with 44 singular vectors of the incidence matrix in place of skip-gram vectors of random walks;
+differ from their papers: every step takes all hyperedges in place of a batch of them; the node vectors that
+are trained begin with 44 singular vectors of the incidence matrix in place of skip-gram vectors of walks;
 the learning rate is 0.003 and falls by 0.995 at each step. Features of the dataset come beside the vectors.
 
 Finished cells are kept in ``--out``; rows go to ``results/incidences.json`` and ``.csv``.

@@ -264,3 +264,21 @@ def test_a_model_no_better_than_a_simple_answer_says_so(pairs: Path, monkeypatch
     assert "note: on held-out labels 'vote: members' alone is as good as the model" in said
     run("report", "mine", "--out", "page.html")
     assert "alone is as good as the model" in Path("page.html").read_text(encoding="utf-8")
+
+
+def test_a_role_column_is_read_and_kept() -> None:
+    rows = []
+    for deal in range(60):
+        giver, taker = f"p{deal % 12}", f"p{(deal + 1 + deal // 12) % 12}"
+        kind = "gift" if deal % 12 < 6 else "loan"
+        rows += [(f"d{deal}", giver, "from", kind), (f"d{deal}", taker, "to", kind)]
+    write(Path("deals.csv"), ["deal", "person", "side", "kind"], rows)
+    columns = "--node-column person --edge-column deal --role-column side --label-column kind --task sets"
+    said = run("train", "--data", "deals.csv", *columns.split(), *FAST, "--out", "deals")
+    assert "2 roles" in said
+    run("predict", "--model", "deals", "--data", "deals.csv")
+    assert len(predictions()) == 60
+    write(Path("bare.csv"), ["deal", "person"], [row[:2] for row in rows])
+    assert "there is no column 'side'" in run(
+        "predict", "--model", "deals", "--data", "bare.csv", "--force", code=2
+    )

@@ -9,8 +9,6 @@ import ehnn
 from ehnn import Hypergraph
 from ehnn.hypergraph import dual, with_self_loops
 from ehnn.hypergraph.roles import MAX_ROLES
-from ehnn.parallel import partition
-from ehnn.parallel.shards import cut
 from ehnn.tasks.hyperedges.sets import keep_edges
 
 
@@ -161,7 +159,5 @@ def test_wrong_counts_of_roles_are_refused():
 
 def test_what_does_not_take_roles_says_so():
     h = Hypergraph.from_directed([([0], [1]), ([1], [2])])
-    with pytest.raises(ValueError, match="sharding does not take roles"):
-        cut(h, partition(h, 1, "contiguous"), 0)
     with pytest.raises(ValueError, match="with_self_loops does not take roles"):
         with_self_loops(h)

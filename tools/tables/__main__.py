@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import accuracy, headlines, k_edge, matching, reactions, robustness, scaling, searched, speed
+from . import accuracy, headlines, k_edge, matching, reactions, robustness, roles, scaling, searched, speed
 from .rows import ROOT
 
 PLACE = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -18,7 +18,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "benchmark-last": searched.benchmark_last,
     "cost": speed.cost,
     "cost-gpu": speed.cost_gpu,
+    "debian": roles.debian,
     "defaults": accuracy.defaults,
+    "edge-labels": roles.edge_labels,
     "later-models": accuracy.later_models,
     "few-runs": accuracy.few_runs,
     "engines": scaling.engines,
@@ -27,6 +29,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "headline-results": headlines.results,
     "headline-speed": headlines.speed,
     "hyperedges": accuracy.hyperedges,
+    "incidences": roles.incidences,
     "k-edge": k_edge.table_1,
     "k-edge-orders": k_edge.by_order,
     "k-edge-paper": k_edge.beside_paper,
@@ -40,6 +43,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "reactions-pool": reactions.pool,
     "reactions-swapped": reactions.swapped,
     "recipe": accuracy.recipe,
+    "roles-speed": roles.speed,
     "scale": speed.scale,
     "scale-real-accuracy": scaling.accuracy,
     "scale-real-shards": scaling.shards,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -13,7 +14,7 @@ from typing import Any
 
 from ehnn._utils.atomic import atomic_write
 
-from .results import origin
+from .results import origin, provenance
 
 
 @dataclass(frozen=True)
@@ -108,3 +109,28 @@ def _run_in_processes(
                 continue
             waiting.remove(free)
             running[free.path] = free, pool.apply_async(keep, (free,))
+
+
+def rows_of(
+    setting: str,
+    model: str,
+    metrics: Sequence[str],
+    found: Mapping[int, dict[str, Any] | None],
+    command: str,
+) -> list[dict[str, Any]]:
+    """A row of results for each metric, over the seeds that were ``found``; none if nothing was."""
+    cells = {seed: cell for seed, cell in found.items() if cell is not None}
+    if not cells:
+        return []
+    origins = [cell["origin"] for cell in cells.values()]
+    settings = {"chosen": [cell["chosen"] for cell in cells.values()]}
+    about = provenance(command, seeds=list(cells), settings=settings, runs=origins)
+    return [
+        {
+            "setting": setting, "model": model, "selection": "validation", "metric": metric,
+            "mean": statistics.mean(cell[metric] for cell in cells.values()),
+            "std": statistics.pstdev(cell[metric] for cell in cells.values()), "runs": len(cells),
+            "paper": None, **about,
+        }
+        for metric in metrics
+    ]  # fmt: skip

@@ -38,6 +38,10 @@ SetColumns = Annotated[
     Names,
     typer.Option(metavar="NAME ...", help="If a row is a node: the columns of 0 and 1, one for each set."),
 ]
+RoleColumn = Annotated[
+    _Text,
+    typer.Option(metavar="NAME", help="Column of the role of a node in a set: words, or tail and head."),
+]
 WeightColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Column of the weight of a node in a set.")]
 EdgeWeightColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Column of the weight of a set.")]
 Header = Annotated[
@@ -59,6 +63,7 @@ class ColumnOptions:
     edge_column: EdgeColumn = None
     member_columns: MemberColumns = None
     set_columns: SetColumns = None
+    role_column: RoleColumn = None
     weight_column: WeightColumn = None
     edge_weight_column: EdgeWeightColumn = None
     header: Header = True
@@ -69,12 +74,10 @@ class ColumnOptions:
         """A `Layout`; ``\\t`` may be written as such."""
         from ehnn.tables import Layout
 
-        marks = {
-            k: "\t" if getattr(self, k) == "\\t" else getattr(self, k) for k in ("separator", "delimiter")
-        }
+        separator, delimiter = ("\t" if text == "\\t" else text for text in (self.separator, self.delimiter))
         return Layout(
-            kind, self.node_column, self.edge_column, tuple(self.member_columns or ()), **marks,
-            sets=tuple(self.set_columns or ()), weight=self.weight_column,
+            kind, self.node_column, self.edge_column, tuple(self.member_columns or ()), separator, delimiter,
+            sets=tuple(self.set_columns or ()), role=self.role_column, weight=self.weight_column,
             edge_weight=self.edge_weight_column, header=self.header,
         )  # fmt: skip
 

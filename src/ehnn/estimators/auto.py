@@ -53,6 +53,7 @@ class AutoNodes:
 
     Attributes:
         widths: channels of x and edge_x in fit.
+        roles: how many there were in fit.
         directions: arrays that reduce wide features.
         shifts: of the features, before they are rounded to single precision.
         company: labels and coordinates of the nodes of fit.
@@ -63,6 +64,7 @@ class AutoNodes:
     directions: dict[str, Array]
     shifts: dict[str, Array]
     widths: tuple[int, int]
+    roles: int = 1
 
     @classmethod
     def fit(
@@ -85,7 +87,8 @@ class AutoNodes:
         used = {block for models in portfolio.members.values() for block in models[0].spec.blocks}
         spectral = table.block("spectral") if "spectral" in used else None
         directions = {k: v for k, v in table.cache.items() if k.startswith("directions.")}
-        return cls(portfolio, Company.of(h, target, spectral), directions, shifts, widths_of(h))
+        company = Company.of(h, target, spectral)
+        return cls(portfolio, company, directions, shifts, widths_of(h), h.num_roles)
 
     def seen(self, h: Hypergraph) -> Seen:
         """Nodes and hyperedges of ``h`` that were there in fit."""
@@ -95,6 +98,7 @@ class AutoNodes:
     def logits(self, h: Hypergraph, seen: Seen | None = None) -> Tensor:
         """``[num_nodes, outputs]``: log-probabilities, log-odds or (standardised) numbers."""
         check_widths(self.widths, h)
+        h = with_roles(h, self.roles)
         seen = self.seen(h) if seen is None else seen
         output = self.portfolio.output
         table = NodeTable(shifted_features(h, self.shifts), {**self.directions, "passes": seen.passes})
@@ -104,7 +108,7 @@ class AutoNodes:
         learned, known = self.company.join(seen.nodes, target, output, table.incidence)
         table.given.update(learned)
         if self.reads_members:
-            table.given["members"] = self.company.columns(seen.edges, table.incidence)
+            table.given["members"] = self.company.columns(seen.edges, table.by_role)
         table = table.with_known(output, target, self.portfolio.prior)
         if known.all() and len(known):
             return torch.from_numpy(self.portfolio.scores(table))
@@ -124,7 +128,7 @@ class AutoNodes:
 
         names = None if self.company.names is None else [plain_name(n) for n in self.company.names]
         groups = self.company.groups if self.reads_members else None
-        told = {"groups": None if groups is None else [plain_name(n) for n in groups]}
+        told = {"groups": None if groups is None else [plain_name(n) for n in groups], "roles": self.roles}
         return portfolio_about(self.portfolio) | {"names": names, "widths": list(self.widths)} | told
 
     def tensors(self) -> dict[str, Tensor]:
@@ -148,7 +152,7 @@ class AutoNodes:
         return cls(
             portfolio_from(about, arrays, device),
             Company.restore(about["names"], company, about.get("groups")),
-            directions, shifts, (int(first), int(second)),
+            directions, shifts, (int(first), int(second)), int(about.get("roles", 1)),
         )  # fmt: skip
 
 
@@ -215,6 +219,16 @@ class AutoGraphs:
         arrays = {k[5:]: v.numpy() for k, v in tensors.items() if k.startswith("auto.")}
         first, second = about["widths"]
         return cls(portfolio_from(about, arrays, device), (int(first), int(second)))
+
+
+def with_roles(h: Hypergraph, roles: int) -> Hypergraph:
+    """``h`` with as many roles as in fit; a ValueError where it has more, or none and fit had some."""
+    if roles == h.num_roles:
+        return h
+    if h.roles is None or h.num_roles > roles:
+        had = f"{roles} roles of nodes within hyperedges" if roles > 1 else "no roles"
+        raise ValueError(f"fit had {had}, got {h.num_roles if h.roles is not None else 'none'}: {h}")
+    return h.replace(num_roles=roles)
 
 
 def check_widths(widths: tuple[int, int], h: Hypergraph) -> None:

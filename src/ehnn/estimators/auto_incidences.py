@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 
-from .auto import check_widths, widths_of
+from .auto import check_widths, widths_of, with_roles
 from .features import shifted_features
 from .portfolio.budget import clock_of
 from .portfolio.company import Company, set_hashes
@@ -70,12 +70,14 @@ class AutoIncidences:
         company: the nodes of fit and their spectral coordinates.
         bank: of the incidences of fit: node, order, hash of the hyperedge, and encoded label.
         widths: channels of x and edge_x in fit.
+        roles: how many there were in fit.
     """
 
     portfolio: Portfolio
     company: Company
     bank: dict[str, Array]
     widths: tuple[int, int]
+    roles: int = 1
 
     @classmethod
     def fit(
@@ -106,7 +108,7 @@ class AutoIncidences:
             else np.full((h.num_nodes, output.width), np.nan)
         )
         company = Company.of(h, nothing, table.nodes.block("spectral"))
-        return cls(portfolio, company, bank, widths_of(h))
+        return cls(portfolio, company, bank, widths_of(h), h.num_roles)
 
     def seen(self, h: Hypergraph) -> SeenIncidences:
         """The nodes of ``h`` that were there in fit, and the known labels."""
@@ -123,6 +125,7 @@ class AutoIncidences:
     def logits(self, h: Hypergraph, seen: SeenIncidences | None = None) -> Tensor:
         """``[num_incidences, outputs]``: log-probabilities."""
         check_widths(self.widths, h)
+        h = with_roles(h, self.roles)
         output = self.portfolio.output
         seen = self.seen(h) if seen is None else seen
         table = IncidenceTable(shifted_features(h, {}), seen.bank, seen.numbers)
@@ -150,7 +153,9 @@ class AutoIncidences:
     def about(self) -> dict[str, Any]:
         """What goes to JSON."""
         names = None if self.company.names is None else [plain_name(n) for n in self.company.names]
-        return portfolio_about(self.portfolio) | {"names": names, "widths": list(self.widths)}
+        return portfolio_about(self.portfolio) | {
+            "names": names, "widths": list(self.widths), "roles": self.roles,
+        }  # fmt: skip
 
     def tensors(self) -> dict[str, Tensor]:
         """What goes to the tensors."""
@@ -167,7 +172,7 @@ class AutoIncidences:
         first, second = about["widths"]
         return cls(
             portfolio_from(about, arrays, device), Company.restore(about["names"], company), bank,
-            (int(first), int(second)),
+            (int(first), int(second)), int(about.get("roles", 1)),
         )  # fmt: skip
 
 

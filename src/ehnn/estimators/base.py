@@ -48,7 +48,8 @@ def _not_fitted(message: str) -> NotFittedError:
 class Estimator:
     """Parameters and machinery common to all estimators. The constructor only stores.
 
-    Features of nodes and hyperedges are read (and standardised); weights are not.
+    Features of nodes and hyperedges are read (and standardised). Estimators of nodes, hyperedges and
+    incidences read roles, and EHNN in them reads weights.
 
     Args:
         model: ``"auto"``: simple and neural members are compared on held-out labels and averaged (see

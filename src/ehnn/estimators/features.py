@@ -109,9 +109,9 @@ class Features:
         """Channels that the model reads."""
         return self.mean.shape[0] + self.edge_width
 
-    def apply(self, h: Hypergraph) -> Hypergraph:
-        """``h`` with the features that the model reads, and without weights."""
-        h = h.replace(edge_weight=None, incidence_weight=None)
+    def apply(self, h: Hypergraph, weights: bool = False) -> Hypergraph:
+        """``h`` with the features that the model reads; without its weights, unless it reads ``weights``."""
+        h = h if weights else h.replace(edge_weight=None, incidence_weight=None)
         x = _scaled(self.raw(h), self.mean, self.scale, "x")
         found = 0 if h.edge_x is None else h.edge_x.shape[1]
         if found != self.edge_width:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ehnn._utils.validation import as_count, short
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.roles import refuse_roles
 from ehnn.tasks.hyperedges import HyperedgePrediction, auroc, split_hyperedges
 from ehnn.tasks.hyperedges.scoring import Scored
 from ehnn.tasks.hyperedges.sets import keep_edges, same_sets
@@ -89,6 +90,7 @@ class HyperedgePredictor(Estimator):
         plan, device = self._plan(), self._device()
         batch_size, sketch = as_count(self.batch_size, "batch_size", 2), as_count(self.sketch, "sketch")
         graph = as_hypergraph(h).to("cpu")
+        refuse_roles(graph.roles, type(self).__name__)
         self.reader_ = reader_of(h, type(self).__name__)
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
@@ -151,6 +153,7 @@ class HyperedgePredictor(Estimator):
         """
         self._check_fitted()
         known = self.hypergraph_ if h is None else as_hypergraph(h).to("cpu")
+        refuse_roles(known.roles, type(self).__name__)
         asked = as_candidates(known, candidates)
         number, wanted = same_sets(known, asked)
         scores = torch.zeros(asked.num_edges, dtype=torch.float64)
@@ -226,6 +229,7 @@ def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
     if table or isinstance(candidates, Mapping) or hasattr(candidates, "tocoo"):
         candidates = as_hypergraph(candidates)  # in any other form that `fit` takes, but lists
     if isinstance(candidates, Hypergraph):
+        refuse_roles(candidates.roles, "a candidate")
         found = _renumbered(h, candidates.to("cpu"))
     else:
         if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Iterable):

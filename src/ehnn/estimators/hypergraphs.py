@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ehnn._utils.validation import as_count, as_index
 from ehnn.hypergraph import Hypergraph, batch
+from ehnn.hypergraph.roles import refuse_roles
 
 from .auto import AutoGraphs
 from .base import Estimator, Self
@@ -209,4 +210,7 @@ def as_members(hypergraphs: Any) -> list[Hypergraph]:
     if isinstance(hypergraphs, (str, bytes)) or not isinstance(hypergraphs, Iterable):
         raise ValueError(f"a list of hypergraphs or a batch is expected, got {type(hypergraphs).__name__}")
     nothing = dict.fromkeys(("y", "edge_weight", "incidence_weight", "node_names", "edge_names"))
-    return [as_hypergraph(h).to("cpu").replace(**nothing) for h in hypergraphs]
+    members = [as_hypergraph(h).to("cpu").replace(**nothing) for h in hypergraphs]
+    for h in members:
+        refuse_roles(h.roles, "an estimator of hypergraphs")
+    return members

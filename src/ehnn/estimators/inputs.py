@@ -16,7 +16,6 @@ from ehnn import io
 from ehnn._utils.optional import suggest
 from ehnn._utils.validation import repeated, short
 from ehnn.hypergraph import Hypergraph
-from ehnn.hypergraph.roles import refuse_roles
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.tables import Layout, TableData, read_sheet
 
@@ -48,7 +47,6 @@ def as_hypergraph(data: Any) -> Hypergraph:
     Hypergraph(4 nodes, 2 hyperedges, 5 incidences, orders 2 to 3)
     """
     found = _converted(data)
-    refuse_roles(found.roles, "an estimator")
     if found.incidence_x is not None:
         warnings.warn("incidence_x of the hypergraph: estimators do not read it", stacklevel=3)
     return found

@@ -56,8 +56,8 @@ class Plan:
     residual: bool = False
 
     @property
-    def can_be_residual(self) -> bool:
-        """Whether ``residual`` changes the model."""
+    def is_ehnn(self) -> bool:
+        """Whether it is one of our networks, which can be residual and see roles and weights."""
         return isinstance(self.model, str) and find(self.model).kind in (EHNNMLP, EHNNTransformer)
 
     def all_options(self) -> dict[str, Any]:

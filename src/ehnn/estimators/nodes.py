@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.roles import refuse_roles
 from ehnn.tables import TableData
 
 from .auto import AutoNodes
@@ -81,11 +82,14 @@ class NodeEstimator(Estimator):
         weight = self._weights(graph, nodes, target, sample_weight)
         if self.model == "auto":
             return self._fit_auto(graph, target, weight)
-        warn_unread(graph, self.model)
+        if isinstance(self.model, str) and not plan.is_ehnn:
+            refuse_roles(graph.roles, f"model {self.model!r}")
+        if not plan.is_ehnn:
+            warn_unread(graph, self.model)
         self.features_ = Features.learn(graph, self.features)
         self.n_features_in_ = self.features_.channels
         train, valid = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
-        ready = plan.prepare(self.features_.apply(graph.replace(y=None))).to(self._device())
+        ready = plan.prepare(self.features_.apply(graph.replace(y=None), plan.is_ehnn)).to(self._device())
         parts = [self.targets_.hide(target, rows).to(ready.device) for rows in (train, valid)]
         checked = [(ready, parts[1])] if bool(valid.any()) else []
         weights = None if weight is None else [torch.from_numpy(weight).to(ready.device)]
@@ -109,7 +113,7 @@ class NodeEstimator(Estimator):
 
     def _train_choices(self, task: Supervised, validated: bool) -> None:
         """Train without and with residual connections, and keep the better; of equals, the first."""
-        possible = self._plan().can_be_residual
+        possible = self._plan().is_ehnn
         choices = [possible and self.residual is not False]
         if possible and self.residual is None and validated:
             choices = [False, True]
@@ -205,7 +209,8 @@ class NodeEstimator(Estimator):
     def _of_all(self, graph: Hypergraph) -> Tensor:
         if isinstance(self.model_, AutoNodes):
             return finite_outputs(self.model_.logits(self._read(graph.to("cpu"))))
-        return self._outputs(self._plan().prepare(self.features_.apply(graph)))
+        plan = self._plan()
+        return self._outputs(plan.prepare(self.features_.apply(graph, plan.is_ehnn)))
 
     def _rows_of(self, h: Any) -> Hypergraph:
         """The hypergraph whose nodes are the rows."""

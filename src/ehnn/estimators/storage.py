@@ -44,7 +44,7 @@ ABOUT = {
     "history": (None, [dict]), "best_epoch": (None, int), ...: object,
 }  # fmt: skip
 """What ``model.json`` holds, beside its format and version."""
-_ROWS = ("x", "edge_x", "edge_weight", "incidence_weight", "incidence_x")
+_ROWS = ("x", "edge_x", "edge_weight", "incidence_weight", "incidence_x", "roles")
 _BATCH = ("node_batch", "edge_batch")
 
 
@@ -103,7 +103,7 @@ def check_shapes(weights: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) ->
 def hypergraph_about(h: Hypergraph) -> dict[str, Any]:
     """What goes to JSON of ``h``; labels and the names of hyperedges, which no model reads, are left out."""
     names = None if h.node_names is None else [plain_name(name) for name in h.node_names]
-    return {"nodes": h.num_nodes, "members": h.num_members, "node_names": names}
+    return {"nodes": h.num_nodes, "members": h.num_members, "roles": h.num_roles, "node_names": names}
 
 
 def plain_name(name: Hashable) -> str | int:
@@ -137,4 +137,5 @@ def hypergraph_from(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> 
     except KeyError as error:
         raise ValueError(f"the tensor {error.args[0]} is missing") from error
     pairs = checked_pairs(ptr, index, nodes)
+    rows["num_roles"] = as_count(about.get("roles", 1), "roles", 1)
     return Hypergraph(pairs, **rows, node_names=names, num_members=members)

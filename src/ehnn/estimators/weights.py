@@ -17,13 +17,13 @@ from .targets import Classes, Targets
 
 
 def warn_unread(h: Hypergraph, model: Any) -> None:
-    """A warning where ``h`` has weights of hyperedges or incidences, which a network alone does not read."""
+    """A warning where ``h`` has weights of hyperedges or incidences, which the model does not read."""
     found = [name for name in ("edge_weight", "incidence_weight") if getattr(h, name) is not None]
     if found:
         told = short(model) if isinstance(model, str) else "a model of your own"
         warnings.warn(
-            f"{' and '.join(found)} of the hypergraph: {told} does not read weights; model='auto' of the "
-            "estimators of nodes, hyperedges and incidences does",
+            f"{' and '.join(found)} of the hypergraph: {told} does not read weights; EHNN and model='auto' "
+            "of the estimators of nodes, hyperedges and incidences do",
             stacklevel=3,
         )
 

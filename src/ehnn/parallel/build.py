@@ -11,6 +11,7 @@ from torch import Tensor
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import pairs_from_sorted, selection
 from ehnn.hypergraph.products import MAX_PAIRS
+from ehnn.hypergraph.roles import refuse_roles
 from ehnn.hypergraph.weighted import refuse_weights
 from ehnn.overlap.orders import Orders
 
@@ -31,7 +32,9 @@ def sharded_overlap(h: Shard, source: str, target: str, max_pairs: int = MAX_PAI
     for role, name, known in (("source", source, _SOURCES), ("target", target, (*_SOURCES, "graph"))):
         if name not in known:
             raise ValueError(f"the {role} family of a shard must be one of {known}, got {name!r}")
-    refuse_weights(h.edge_weight, "edge_weight", "a layer on a shard")
+    for name in ("edge_weight", "incidence_weight"):
+        refuse_weights(getattr(h, name), name, "a layer on a shard")
+    refuse_roles(h.roles if h.num_roles > 1 else None, "a layer on a shard")
     sources = family(h, source)
     if target == "graph":
         return _graph(h, sources)

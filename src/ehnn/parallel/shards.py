@@ -14,8 +14,7 @@ from ehnn._utils.validation import as_count, as_index, as_rows
 from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.hypergraph.pairs import arange_like, check_sorted, pairs_from_coo, pairs_from_sorted
 from ehnn.hypergraph.products import MAX_PAIRS
-from ehnn.hypergraph.roles import refuse_roles
-from ehnn.hypergraph.weighted import refuse_weights
+from ehnn.hypergraph.roles import check_roles
 from ehnn.overlap.families import Family
 
 from .build import sharded_overlap
@@ -27,6 +26,8 @@ from .ranks import Ranks
 from .relation import ShardedOverlap
 
 _ROWS = {"x": "node_ids", "y": "node_ids", "edge_x": "edge_ids", "edge_weight": "edge_ids"}
+_PAIRS = ("roles", "incidence_weight")
+"""Kept for each incidence; a layer on a shard reads neither, and refuses them."""
 _DIMS = {"x": (2,), "y": (1, 2), "edge_x": (2,), "edge_weight": (1,)}
 _NEEDED = (
     "node_ids", "edge_ids", "ptr", "index", "ghost_owner", "ghost_row", "touched_orders", "node_batch",
@@ -40,8 +41,9 @@ class Shard(Hypergraph):
 
     ``num_nodes``, ``num_edges``, features, labels and batch vectors are those of the own rows, ``orders`` and
     ``degrees`` are true, and ``num_incidences`` counts the incidences of own nodes, which are the ones that
-    are stored here. Sums over a relation reach the other ranks, so all ranks run the same model together;
-    see `ehnn.parallel.backward` for gradients.
+    are stored here, with their roles and weights; a layer on a shard refuses these. Sums over a relation
+    reach the other ranks, so all ranks run the same model together; see `ehnn.parallel.backward` for
+    gradients.
 
     Attributes:
         ranks: the ranks of the run.
@@ -95,8 +97,6 @@ def cut(h: Hypergraph, partition: Partition, rank: int) -> dict[str, Tensor]:
     Incidences are kept by the owner of their node. Hyperedges of other ranks with nodes here are ghosts,
     sorted by owner and then by their number there.
     """
-    refuse_roles(h.roles, "sharding")
-    refuse_weights(h.incidence_weight, "incidence_weight", "sharding")
     nodes, edges = partition.nodes, partition.edges
     node_ids, edge_ids = (nodes == rank).nonzero().squeeze(1), (edges == rank).nonzero().squeeze(1)
     here = nodes[h.incidence.index] == rank
@@ -108,7 +108,7 @@ def cut(h: Hypergraph, partition: Partition, rank: int) -> dict[str, Tensor]:
     local[edge_ids] = arange_like(edge_ids)
     local[touched] = edge_ids.shape[0] + arange_like(touched)
     rows = edge_ids.shape[0] + touched.shape[0]
-    star, _ = pairs_from_coo(local[edge], _numbers_within(nodes)[node], rows, node_ids.shape[0])
+    star, order = pairs_from_coo(local[edge], _numbers_within(nodes)[node], rows, node_ids.shape[0], True)
     tensors = {
         "node_ids": node_ids,
         "edge_ids": edge_ids,
@@ -123,6 +123,11 @@ def cut(h: Hypergraph, partition: Partition, rank: int) -> dict[str, Tensor]:
     }
     ids = {"node_ids": node_ids, "edge_ids": edge_ids}
     kept = {name: (getattr(h, name), ids[rows]) for name, rows in _ROWS.items()}
+    pairs = here.nonzero().squeeze(1)
+    pairs = pairs if order is None else pairs[order]
+    kept |= {name: (getattr(h, name), pairs) for name in _PAIRS}
+    if h.roles is not None:
+        tensors["num_roles"] = torch.tensor(h.num_roles)
     return tensors | {name: value[index] for name, (value, index) in kept.items() if value is not None}
 
 
@@ -163,6 +168,10 @@ def check(tensors: dict[str, Tensor], rank: int, ranks: int) -> None:
         count = tensors[_ROWS[name]].shape[0]
         as_rows(tensors.get(name), name, count, "row", dims)
     check_sorted(tensors["ptr"], tensors["index"], nodes)
+    incidences = tensors["index"].shape[0]
+    as_rows(tensors.get("incidence_weight"), "incidence_weight", incidences, "incidence", (1,))
+    if "roles" in tensors:
+        check_roles(tensors["roles"], as_count(int(tensors.get("num_roles", 0)), "num_roles", 1), incidences)
 
 
 def join(tensors: dict[str, Tensor], ranks: Ranks) -> Shard:
@@ -172,7 +181,9 @@ def join(tensors: dict[str, Tensor], ranks: Ranks) -> Shard:
     plan = make_plan(ranks, own, tensors["ghost_owner"], tensors["ghost_row"])
     orders = tensors["touched_orders"]
     more = ("node_ids", "edge_ids", "touched_orders", "node_batch", "edge_batch")
-    rows: dict[str, Any] = {name: tensors[name] for name in (*more, *_ROWS) if name in tensors}
+    rows: dict[str, Any] = {name: tensors[name] for name in (*more, *_ROWS, *_PAIRS) if name in tensors}
+    if "roles" in tensors:
+        rows["num_roles"] = int(tensors["num_roles"])
     return Shard(
         PushPairs(star, plan, orders[:own]),
         num_members=int(tensors["num_members"]),

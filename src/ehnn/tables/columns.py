@@ -119,8 +119,9 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
         remarks.append(f"not in {path}: {absent} of the {len(known)} nodes of {sheet.path}")
     h = Hypergraph.from_incidence(
         sheet.h.index, len(names), sheet.h.num_edges, edge_weight=sheet.h.edge_weight,
-        incidence_weight=sheet.h.incidence_weight, node_names=tuple(names), edge_names=sheet.h.edge_names,
-    )  # fmt: skip
+        incidence_weight=sheet.h.incidence_weight, roles=sheet.h.roles, node_names=tuple(names),
+        edge_names=sheet.h.edge_names,
+    ).replace(num_roles=sheet.h.num_roles)  # fmt: skip
     about = Columns(table, owner, "node", names)
     return replace(sheet, h=h, nodes=about, id_column=key, remarks=(*sheet.remarks, *remarks))
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from ehnn._utils.validation import short
-from ehnn.hypergraph.roles import refuse_roles
 from ehnn.io import read_hif
 from ehnn.io._cells import Cells
 from ehnn.io._csv_table import Table
@@ -40,9 +39,8 @@ def is_hif(path: Path) -> bool:
 
 
 def read_attributes(path: Path, layout: Layout) -> Sheet:
-    """A HIF file with its weights; features and labels that ehnn wrote are columns of attributes."""
+    """A HIF file with weights and directions; features and labels that ehnn wrote are columns."""
     h = read_hif(path).replace(x=None, edge_x=None, y=None, incidence_x=None)
-    refuse_roles(h.roles, f"{path}: a table")
     nodes, edges = (
         tuple(map(str, range(count) if names is None else names))
         for names, count in ((h.node_names, h.num_nodes), (h.edge_names, h.num_edges))

@@ -12,7 +12,7 @@ import torch
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
-from .merged import Merged
+from .merged import Merged, marked
 from .reader import Reader, Source
 from .sheet import Sheet
 
@@ -90,7 +90,9 @@ def _parts(reader: Reader, joined: Merged, new: Hypergraph) -> Iterator[Part]:
     assert known is not None
     side = 0 if reader.task == "nodes" else 1  # what is added: nodes, or sets
     index = joined.h.index.numpy()
-    added = ~np.isin(_keys(index, joined.h), _keys(known.index.numpy(), joined.h))
+    added = ~np.isin(
+        marked(_keys(index, joined.h), joined.h), marked(_keys(known.index.numpy(), joined.h), known)
+    )
     units = joined.nodes if side == 0 else joined.edges
     changed = np.zeros(joined.h.num_nodes if side == 0 else joined.h.num_edges, bool)
     changed[index[side][added]] = True
@@ -135,8 +137,8 @@ def _some(h: Hypergraph, kept: np.ndarray) -> Hypergraph:
     return Hypergraph.from_incidence(
         h.index[:, mask], h.num_nodes, h.num_edges, h.x, h.edge_x, edge_weight=h.edge_weight,
         incidence_weight=None if h.incidence_weight is None else h.incidence_weight[mask],
-        node_names=h.node_names, edge_names=h.edge_names,
-    )  # fmt: skip
+        roles=None if h.roles is None else h.roles[mask], node_names=h.node_names, edge_names=h.edge_names,
+    ).replace(num_roles=h.num_roles)  # fmt: skip
 
 
 def _strangers(reader: Reader, sheet: Sheet, joined: Merged) -> list[str]:

@@ -35,6 +35,9 @@ class Layout:
             one for each member.
         sets: columns of ``"matrix"``.
         weight, edge_weight: columns of the weights of incidences and of sets.
+        role: column of the role of a node in a set, of ``"pairs"``: words, numbers from 0, or ``tail`` and
+            ``head``. HIF has directions of its own.
+        role_words: the words of that column in the order of their numbers, found out in training.
         header: whether the first line has the names of the columns; without it they are called 1, 2 …
         separator: between the members of a list or line.
         delimiter: between the cells of a table.
@@ -54,6 +57,8 @@ class Layout:
     weight: str | None = None
     edge_weight: str | None = None
     header: bool = True
+    role: str | None = None
+    role_words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in ("auto", *KINDS):
@@ -67,7 +72,8 @@ class Layout:
             raise ValueError(
                 "--member-columns is for a row per set, --node-column for a row per member: give one of them"
             )
-
+        if self.role and (self.members or self.sets or self.kind not in ("auto", "pairs")):
+            raise ValueError("--role-column is for a row per member: give --node-column and --edge-column")
         if self.node is not None and self.node == self.edge:
             raise ValueError(f"--node-column and --edge-column must be two columns, got {self.node!r} twice")
 
@@ -88,6 +94,8 @@ class Layout:
         if kind == "auto":
             paired = node or (_known(table, NODE_COLUMNS) and (self.edge or _known(table, EDGE_COLUMNS)))
             kind = "sets" if members or (not paired and _known(table, MEMBERS)) else "pairs"
+        if kind == "sets" and self.role:
+            raise ValueError("--role-column is for a row per member: give --node-column and --edge-column")
         if kind == "sets":
             members = expand(table, members) or _wanted(table, MEMBERS)
             edge = self.edge or _known(table, ("id", *EDGE_COLUMNS))

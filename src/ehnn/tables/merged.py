@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph.roles import MAX_ROLES
 from ehnn.io._names import factorize
 
 
@@ -62,9 +63,9 @@ def merge(known: Hypergraph, new: Hypergraph, sets: str = "named") -> Merged:
         _rows(known.x, new.x, nodes, len(node_names)),
         _rows(known.edge_x, new.edge_x, edges, len(edge_names)),
         edge_weight=_weights(known.edge_weight, new.edge_weight, edges, len(edge_names)),
-        incidence_weight=_joined(known, new, kept),
+        incidence_weight=_joined(known, new, kept), roles=_roles(known, new, kept),
         node_names=tuple(node_names), edge_names=tuple(edge_names),
-    )  # fmt: skip
+    ).replace(num_roles=max(known.num_roles, new.num_roles))  # fmt: skip
     count = len(node_names) - known.num_nodes, len(edge_names) - known.num_edges
     return Merged(h, nodes, edges, *count)
 
@@ -85,16 +86,22 @@ def _other_name(name: str, taken: set[str]) -> str:
 
 
 def _same_members(known: Hypergraph, new: Hypergraph, nodes: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """``[new.num_edges]``: whether the known hyperedge of the same name has the same members."""
+    """``[new.num_edges]``: whether the known hyperedge of the same name has the same members and roles."""
     named = edges < known.num_edges
     place = np.where(named, edges, 0)
     node, edge = new.index.numpy()
     width = max(known.num_nodes, int(nodes.max(initial=-1)) + 1)
-    there = known.index[1].numpy() * width + known.index[0].numpy()
-    shared = np.bincount(edge[np.isin(place[edge] * width + nodes[node], there)], minlength=new.num_edges)
+    there = marked(known.index[1].numpy() * width + known.index[0].numpy(), known)
+    here = marked(place[edge] * width + nodes[node], new)
+    shared = np.bincount(edge[np.isin(here, there)], minlength=new.num_edges)
     orders = new.orders.numpy()
     of_known = known.orders.numpy()[place] if known.num_edges else orders
     return named & (shared == orders) & (of_known == orders)
+
+
+def marked(keys: np.ndarray, h: Hypergraph) -> np.ndarray:
+    """``[num_incidences]`` keys of the incidences of ``h`` that differ where roles do."""
+    return keys * MAX_ROLES + (0 if h.roles is None else h.roles.numpy())
 
 
 def _rows(known: Tensor | None, new: Tensor | None, places: np.ndarray, count: int) -> Tensor | None:
@@ -115,6 +122,14 @@ def _weights(known: Tensor | None, new: Tensor | None, places: np.ndarray, count
     if new is not None:
         found[torch.from_numpy(places)] = new.to(found.dtype)
     return found
+
+
+def _roles(known: Hypergraph, new: Hypergraph, kept: np.ndarray) -> Tensor | None:
+    """Roles of the incidences that are kept; a hypergraph without incidences needs none."""
+    if known.roles is None and new.roles is None:
+        return None
+    parts = [h.index.new_zeros(h.num_incidences) if h.roles is None else h.roles for h in (known, new)]
+    return torch.cat(parts)[torch.from_numpy(kept)]
 
 
 def _joined(known: Hypergraph, new: Hypergraph, kept: np.ndarray) -> Tensor | None:

@@ -92,7 +92,23 @@ class Reader:
         """The hypergraph of a sheet with ``x`` and ``edge_x``."""
         x = _encoded(self.node_features, sheet.nodes, sheet.h.num_nodes)
         edge_x = _encoded(self.edge_features, sheet.edges, sheet.h.num_edges)
-        return sheet.h.replace(x=x, edge_x=edge_x)
+        return self._with_roles(sheet).replace(x=x, edge_x=edge_x)
+
+    def _with_roles(self, sheet: Sheet) -> Hypergraph:
+        """The hypergraph of a sheet with the number of roles of training, which must be enough."""
+        h, known = sheet.h, self.known
+        if known is None or (h.roles is None and known.roles is None):
+            return h
+        if h.roles is None or known.roles is None:
+            which = "training had" if h.roles is None else "it has"
+            raise ValueError(
+                f"{sheet.path}: roles of nodes in sets must be as in training, {which} them alone"
+            )
+        if h.num_roles > known.num_roles:
+            raise ValueError(
+                f"{sheet.path}: roles must be below {known.num_roles} as in training, got {h.num_roles - 1}"
+            )
+        return h.replace(num_roles=known.num_roles)
 
     def remarks(self, sheet: Sheet) -> list[str]:
         """What a user should know about a later table: classes of features that are new."""
@@ -144,36 +160,40 @@ class Reader:
         for name in ("node_features", "edge_features"):
             own[name] = [vars(feature) for feature in getattr(self, name)]
         names = None if self.known is None else [self.known.node_names, self.known.edge_names]
-        return {**own, "layout": asdict(self.layout), "known": names}
+        roles = 1 if self.known is None else self.known.num_roles
+        return {**own, "layout": asdict(self.layout), "known": names, "num_roles": roles}
 
     def tensors(self) -> dict[str, Tensor]:
         """What goes to the tensors."""
         if self.known is None:
             return {}
-        kept = ("index", "x", "edge_x", "edge_weight", "incidence_weight")
+        kept = ("index", "x", "edge_x", "edge_weight", "incidence_weight", "roles")
         found = {name: getattr(self.known, name) for name in kept}
         return {f"known.{k}": v.contiguous() for k, v in found.items() if v is not None}
 
     @classmethod
     def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Reader:
         """Inverse of `about` and `tensors`."""
-        layout = {**about["layout"]} | {n: tuple(about["layout"][n]) for n in ("members", "sets")}
+        layout = {**about["layout"]} | {
+            n: tuple(about["layout"].get(n, ())) for n in ("members", "sets", "role_words")
+        }
         sides = {n: tuple(map(feature_from, about[n])) for n in ("node_features", "edge_features")}
         same = {n: about[n] for n in ("task", "label", "regression", "id_column", "digest")}
         if same["task"] not in TASKS:
             raise ValueError(f"there is no task {same['task']!r}")
         options: dict[str, Any] = {**sides, **same}
-        return cls(layout=Layout(**layout), **options, known=_known(about["known"], tensors))
+        return cls(layout=Layout(**layout), **options, known=_known(about, tensors))
 
 
-def _known(names: Any, tensors: Mapping[str, Tensor]) -> Hypergraph | None:
-    if names is None:
+def _known(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Hypergraph | None:
+    if about["known"] is None:
         return None
-    nodes, edges = map(tuple, names)
-    rows = {n: tensors.get(f"known.{n}") for n in ("x", "edge_x", "edge_weight", "incidence_weight")}
+    nodes, edges = map(tuple, about["known"])
+    kept = ("x", "edge_x", "edge_weight", "incidence_weight", "roles")
+    rows = {n: tensors.get(f"known.{n}") for n in kept}
     return Hypergraph.from_incidence(
         tensors["known.index"], len(nodes), len(edges), **rows, node_names=nodes, edge_names=edges
-    )
+    ).replace(num_roles=about.get("num_roles", 1))
 
 
 def _encoded(features: tuple[Feature, ...], columns: Columns | None, count: int) -> Tensor | None:

@@ -81,9 +81,9 @@ def read(
         feature_columns: columns to learn from, or patterns such as ``"word_*"``; None: all others of
             ``nodes``.
         id_column: names of the nodes in ``nodes``.
-        layout: ``node_column``, ``edge_column``, ``member_columns``, ``set_columns``, ``weight_column``,
-            ``edge_weight_column``, ``separator``, ``delimiter``, ``header`` and ``layout``, as in the options
-            of ``ehnn train``.
+        layout: ``node_column``, ``edge_column``, ``member_columns``, ``set_columns``, ``role_column``,
+            ``weight_column``, ``edge_weight_column``, ``separator``, ``delimiter``, ``header`` and
+            ``layout``, as in the options of ``ehnn train``.
 
     Raises:
         ValueError: names the table, the line or row, the cause and what to do.
@@ -100,7 +100,8 @@ def layout_of(**given: Any) -> Layout:
     """A `Layout` from arguments that are called as the options of the command line."""
     names = {
         "layout": "kind", "node_column": "node", "edge_column": "edge", "member_columns": "members",
-        "set_columns": "sets", "weight_column": "weight", "edge_weight_column": "edge_weight",
+        "set_columns": "sets", "role_column": "role", "weight_column": "weight",
+        "edge_weight_column": "edge_weight",
         "separator": "separator", "delimiter": "delimiter", "header": "header",
     }  # fmt: skip
     wrong = next((name for name in given if name not in names), None)

@@ -17,6 +17,7 @@ from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io import from_named_edges, read_edge_lines
 from ehnn.io._cells import NO_NAME
+from ehnn.io._csv_roles import read_roles, role_words
 from ehnn.io._csv_sides import Side, as_floats
 from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import parse
@@ -81,15 +82,21 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     )
     rows = np.flatnonzero((node.owner >= 0) & (edge.owner >= 0))
     weight = None if layout.weight is None else as_floats(parse(table, layout.weight, rows, float))
+    ends, roles = (node.owner[rows], edge.owner[rows]), None
+    if layout.role is not None:
+        words = layout.role_words or role_words(table, layout.role, rows)
+        roles = read_roles(table, layout.role, rows, ends, words)
+        _check_one_role(table, layout.role, rows, ends, roles)
+        layout = replace(layout, role_words=words)
     h = Hypergraph.from_incidence(
-        (node.owner[rows], edge.owner[rows]), len(node.names), len(edge.names), incidence_weight=weight,
+        ends, len(node.names), len(edge.names), incidence_weight=weight, roles=roles,
         edge_weight=None if layout.edge_weight is None else as_floats(edge.numbers(layout.edge_weight)),
         node_names=tuple(node.names), edge_names=tuple(edge.names),
     )  # fmt: skip
     first = first_rows(edge.owner, len(edge.names))
     sides = Columns(table, node.owner, "node", node.names), Columns(table, edge.owner, "set", edge.names)
     pair = np.full(table.size, -1)
-    pair[rows] = _incidence_numbers(h, node.owner[rows], edge.owner[rows])
+    pair[rows] = _incidence_numbers(h, *ends)
     within = Columns(table, pair, "the node in the set", IncidenceNames(h))
     again = len(rows) - h.num_incidences
     remarks = (f"{table.path}: {again} of {len(rows)} rows repeat a node of a set; they count once",)
@@ -97,6 +104,24 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
         table.path, layout, h, *sides, lambda e: table.place(int(first[e])), remarks=remarks * bool(again),
         incidences=within,
     )  # fmt: skip
+
+
+def _check_one_role(
+    table: Table, column: str, rows: np.ndarray, ends: tuple[np.ndarray, np.ndarray], roles: np.ndarray
+) -> None:
+    """A ValueError if two rows give a node two roles in one set."""
+    node, edge = ends
+    _, pair = np.unique(edge * (int(node.max(initial=0)) + 1) + node, return_inverse=True)
+    first = first_rows(pair, int(pair.max(initial=-1)) + 1)[pair]
+    wrong = np.flatnonzero(roles != roles[first])
+    if len(wrong):
+        row, before = int(rows[wrong[0]]), int(rows[first[wrong[0]]])
+        cells = table.column(column)
+        raise ValueError(
+            f"{table.place(row)}: column {short(column)} says {short(cells[row])} of a node that "
+            f"{table.place(before)} says {short(cells[before])} of in the same set; a node has one role in a "
+            "set: give the combination a word of its own"
+        )
 
 
 def _incidence_numbers(h: Hypergraph, node: np.ndarray, edge: np.ndarray) -> np.ndarray:

@@ -57,6 +57,16 @@ class Request:
                 raise ValueError(f"--{name.replace('_', '-')} does not apply to {experiment}")
 
     @property
+    def folder(self) -> str | None:
+        """The folder of the data as text."""
+        return None if self.data_dir is None else str(self.data_dir)
+
+    @property
+    def seconds(self) -> float:
+        """When to stop."""
+        return float("inf") if self.minutes is None else 60 * self.minutes
+
+    @property
     def resume(self) -> str:
         kept = f"{self.runs_dir} and {self.out}"
         return f"Run the same command to continue; what is done, if anything is, is kept in {kept}."
@@ -201,6 +211,64 @@ def _told_missing(missing: int, path: Path) -> int:
     return FAILED if missing else 0
 
 
+def incidences(asked: Request) -> int:
+    """Labels of nodes within hyperedges, all models under one protocol."""
+    from ehnn_paper.incidences import table as incidences
+    from ehnn_paper.incidences.data import DATASETS
+    from ehnn_paper.incidences.networks import NETS
+
+    asked.refuse("incidences", ("data_dir", "minutes"))
+    found = incidences.Asked(
+        choose_all("dataset", asked.settings, list(DATASETS)),
+        choose_all("model", asked.models or list(incidences.MODELS), [incidences.OURS, *NETS]),
+        asked.seeds or 5, asked.epochs or 300, device=asked.device, data_dir=asked.folder,
+        out=asked.runs_dir / "incidences", results=asked.out,
+    )  # fmt: skip
+    command = (
+        f"ehnn reproduce incidences --seeds {found.seeds} --epochs {found.steps} --device {found.device}"
+    )
+    _show(incidences.reproduce(found, command, seconds=asked.seconds, say=_say))
+    return 0
+
+
+def edge_labels(asked: Request) -> int:
+    """Labels of hyperedges, all models under one protocol."""
+    from ehnn_paper.edge_labels import table as edge_labels
+
+    asked.refuse("edge-labels", ("data_dir", "minutes"))
+    every = edge_labels.Asked()
+    found = edge_labels.Asked(
+        choose_all("dataset", asked.settings, every.datasets),
+        choose_all("model", asked.models, every.models),
+        asked.seeds or 3, asked.device, asked.folder, asked.runs_dir / "edge-labels", asked.out,
+    )  # fmt: skip
+    command = f"ehnn reproduce edge-labels --seeds {found.seeds} --device {found.device}"
+    _show(edge_labels.reproduce(found, command, seconds=asked.seconds, say=_say))
+    return 0
+
+
+def reactions(asked: Request) -> int:
+    """Direction of reactions, and missing reactions; the settings are the three tables."""
+    from ehnn_paper.reactions.table import TASKS, Asked
+
+    asked.refuse("reactions", ("data_dir",))
+    for task in choose_all("setting", asked.settings, list(TASKS)):
+        command = f"ehnn reproduce reactions --setting {task}"
+        out = asked.runs_dir / "reactions"
+        TASKS[task](Asked(command, None, asked.models, asked.seeds, asked.folder, out, asked.out))
+    return 0
+
+
+def _show(rows: list[dict[str, Any]]) -> None:
+    """A line for each row of results."""
+    columns = ("setting", "model", "metric", "mean ± std", "runs")
+    lines = [
+        (r["setting"], r["model"], r["metric"], f"{r['mean']:.1f} ± {r['std']:.1f}", str(r["runs"]))
+        for r in rows
+    ]
+    show_table("In percent, of the test part", columns, lines)
+
+
 def _say(text: str) -> None:
     typer.echo(text, err=True)
 
@@ -227,4 +295,7 @@ EXPERIMENTS: dict[str, Callable[[Request], int]] = {
     "graphs": graphs,
     "willow": partial(matching, "willow"),
     "voc": partial(matching, "voc"),
+    "incidences": incidences,
+    "edge-labels": edge_labels,
+    "reactions": reactions,
 }

@@ -63,7 +63,8 @@ def reproduce(
     minutes: Annotated[
         Rate,
         typer.Option(
-            help="willow, voc: stop training after so long; benchmark, graphs: begin nothing later."
+            help="willow, voc: stop training after so long; benchmark, graphs, incidences, edge-labels: begin "
+            "nothing later."
         ),
     ] = None,
     jobs: Annotated[Count, typer.Option(min=1, help="benchmark, graphs: trainings at once.")] = None,
@@ -87,6 +88,9 @@ def reproduce(
     ehnn reproduce graphs --device cuda --jobs 8
     ehnn reproduce willow --models ehnn-mlp nhgm-v2
     ehnn reproduce voc --device cuda
+    ehnn reproduce incidences --datasets outsider-cora --seeds 1
+    ehnn reproduce edge-labels --minutes 30
+    ehnn reproduce reactions --setting direction
     """
     run = EXPERIMENTS[choose("experiment", experiment, EXPERIMENTS)]
     asked = Request(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,8 +13,8 @@ import numpy as np
 import torch
 
 import ehnn
-from ehnn_paper.cells import Cell, run_cells
-from ehnn_paper.results import provenance, write_rows
+from ehnn_paper.cells import Cell, rows_of, run_cells
+from ehnn_paper.results import write_rows
 
 from .data import DATASETS, Labelled, load, vectors
 from .networks import DROPOUTS, LAYERS, NETS, SIZES, train
@@ -129,28 +128,9 @@ def reproduce(
     for name in asked.datasets:
         for split in DATASETS[name]:
             for model in asked.models:
-                rows += _rows(asked, model, name, split, command)
+                paths = {seed: _path(asked, model, name, split, seed) for seed in range(asked.seeds)}
+                found = {s: json.loads(p.read_text()) for s, p in paths.items() if p.exists()}
+                rows += rows_of(f"{name}, {split}", model, METRICS, found, command)
     if rows:
         write_rows("incidences", rows, asked.results)
     return rows
-
-
-def _rows(asked: Asked, model: str, name: str, split: str, command: str) -> list[dict[str, Any]]:
-    paths = {seed: _path(asked, model, name, split, seed) for seed in range(asked.seeds)}
-    found = {seed: json.loads(path.read_text()) for seed, path in paths.items() if path.exists()}
-    if not found:
-        return []
-    settings = {"chosen": [cell["chosen"] for cell in found.values()]}
-    settings["validation micro-f1"] = [round(cell["validation micro-f1"], 2) for cell in found.values()]
-    about = provenance(
-        command, seeds=list(found), settings=settings, runs=[cell["origin"] for cell in found.values()]
-    )
-    return [
-        {
-            "setting": f"{name}, {split}", "model": model, "selection": "validation", "metric": metric,
-            "mean": statistics.mean(cell[metric] for cell in found.values()),
-            "std": statistics.pstdev(cell[metric] for cell in found.values()), "runs": len(found),
-            "paper": None, **about,
-        }
-        for metric in METRICS
-    ]  # fmt: skip

@@ -75,13 +75,16 @@ class Company:
     def columns(self, groups: Array, incidence: Any) -> Any:
         """``[num_nodes, hyperedges of fit]``: the incidence matrix with the hyperedges of fit as its columns.
 
-        ``groups`` is that of `group_places`; a hyperedge that is not there is a column of zeros.
+        ``groups`` is that of `group_places`; a hyperedge that is not there is a column of zeros. A matrix
+        that has the hyperedges several times (once for each role) gives those of fit as often.
         """
-        from scipy.sparse import csr_matrix
+        from scipy.sparse import block_diag, csr_matrix
 
         known = np.flatnonzero(groups >= 0)
-        shape = (incidence.shape[1], len(self.sets))
+        shape = (len(groups), len(self.sets))
         chosen = csr_matrix((np.ones(len(known), np.float32), (known, groups[known])), shape)
+        if len(groups):
+            chosen = block_diag([chosen] * (incidence.shape[1] // len(groups)), format="csr")
         return (incidence @ chosen).tocsr()
 
     def labels(self, place: Array, output: Output) -> Array:

@@ -112,7 +112,8 @@ class EHNN:
         return torch.from_numpy(np.concatenate([values, known[:, :1]], 1)).to(self.device)
 
     def _ready(self, h: Hypergraph) -> Hypergraph:
-        nothing = dict.fromkeys(("x", "edge_x", "y", "node_names", "edge_names"))
+        unread = () if self.plan.is_ehnn else ("edge_weight", "incidence_weight", "roles")
+        nothing = dict.fromkeys(("x", "edge_x", "y", "node_names", "edge_names", *unread))
         return self.plan.prepare(h.replace(**nothing)).to(self.device)
 
     def _tensor(self, x: Array) -> Tensor:

@@ -17,7 +17,7 @@ from .incidence_overlaps import Overlaps
 from .linear import linear_seconds
 from .members import Spec
 from .nets import Schedule, mlp_seconds
-from .node_table import NodeTable, joined
+from .node_table import NodeTable, joined, role_counts
 from .outputs import Output
 
 Array = np.ndarray
@@ -28,7 +28,8 @@ _PRIOR = 1.0
 class IncidenceTable:
     """Blocks of columns, a row for each incidence of ``h`` in the order of ``h.index``.
 
-    ``degree``: degree, order and their ranks within the hyperedge. ``x``: features of node and hyperedge.
+    ``degree``: degree, order and their ranks within the hyperedge, and roles where there are any. ``x``:
+    features of node and hyperedge.
     ``likeness``: how near a node is to the rest of its hyperedge, in features and spectral coordinates.
     ``overlap``: how much the other hyperedges of a node share with this one; nothing where they are too many.
     ``history``: known labels of the node in *other* hyperedges, also in those of the same order and with the
@@ -94,7 +95,19 @@ class IncidenceTable:
         degree, order = self.h.degrees.numpy()[self.node], self.h.orders.numpy()[self.edge]
         own = np.log1p(degree)
         columns = [own, np.log1p(order), order == 1, order == 2, order == 3]
-        return np.concatenate([np.stack(columns, 1), self._compared(own[:, None])], 1)
+        return np.concatenate([np.stack(columns, 1), self._compared(own[:, None]), self._roles()], 1)
+
+    def _roles(self) -> Array:
+        """The role of the node in the hyperedge, and how often each is in the hyperedge and of the node."""
+        h = self.h
+        if h.roles is None or h.num_roles == 1:
+            return np.zeros((self.rows, 0), np.float32)
+        own = np.eye(h.num_roles, dtype=np.float32)[h.roles.numpy()]
+        of_edges, of_nodes = (
+            role_counts(h, owner, count)[owner]
+            for owner, count in ((self.edge, h.num_edges), (self.node, h.num_nodes))
+        )
+        return np.concatenate([own, of_edges, of_nodes], 1)
 
     def _compared(self, values: Array) -> Array:
         """A row's value less the mean, the largest and the least of the other members, for each column."""

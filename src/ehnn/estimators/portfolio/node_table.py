@@ -31,6 +31,7 @@ class NodeTable:
     Blocks without labels: ``x`` (features of the node, and the mean of those of its hyperedges), ``small``
     (at most 64 columns of it), ``smooth`` (averages over co-members), ``degree``, ``spectral``, ``members``
     (the incidence matrix). Blocks of known labels of other nodes: ``vote``, ``evidence``, ``spread``.
+    With roles, ``degree`` counts each role, and ``members`` also has a column for each hyperedge and role.
 
     Args:
         h: on the CPU; weights of hyperedges and incidences are entries of the incidence matrix.
@@ -83,6 +84,19 @@ class NodeTable:
             self.cache["incidence"] = incidence_matrix(self.h)
         return self.cache["incidence"]
 
+    @cached_property
+    def by_role(self) -> Any:
+        """``[nodes, (1 + roles) × hyperedges]`` csr matrix: all incidences, then those of each role."""
+        from scipy.sparse import hstack
+
+        if self.h.roles is None or self.h.num_roles == 1:
+            return self.incidence
+        if "by_role" not in self.cache:
+            roles = self.h.roles.numpy()
+            parts = [incidence_matrix(self.h, roles == r) for r in range(self.h.num_roles)]
+            self.cache["by_role"] = hstack([self.incidence, *parts], format="csr")
+        return self.cache["by_role"]
+
     # ------------------------------------------------------------------ blocks without labels
 
     @property
@@ -90,7 +104,7 @@ class NodeTable:
         return any(x is not None and x.shape[1] for x in (self.h.x, self.h.edge_x))
 
     def _members(self) -> Any:
-        return self.given.get("members", self.incidence)
+        return self.given.get("members", self.by_role)
 
     def _x(self) -> Any:
         parts = [] if self.h.x is None else [self.h.x.numpy().astype(np.float32)]
@@ -153,7 +167,7 @@ class NodeTable:
         )
         first = np.log1p(np.stack(columns, 1))
         exact = np.stack([degree == k for k in range(4)], 1)
-        return np.concatenate([first, exact], 1).astype(np.float32)
+        return np.concatenate([first, exact, role_counts(self.h, node, self.rows)], 1).astype(np.float32)
 
     def _spectral(self) -> Array:
         if "spectral" in self.given:
@@ -211,8 +225,24 @@ def joined(parts: list[Any], rows: int) -> Any:
     return np.concatenate(parts, 1) if parts else np.zeros((rows, 0), np.float32)
 
 
-def incidence_matrix(h: Hypergraph) -> Any:
-    """``[nodes, hyperedges]`` csr matrix; its entries are the weights, 1 where there are none."""
+def role_counts(h: Hypergraph, owner: Array, rows: int) -> Array:
+    """``[rows, 2 × roles]``: logarithms and shares of the roles of the incidences of each owner.
+
+    ``owner [num_incidences]``; no columns without roles.
+    """
+    if h.roles is None or h.num_roles == 1:
+        return np.zeros((rows, 0), np.float32)
+    size = rows * h.num_roles
+    count = np.bincount(owner * h.num_roles + h.roles.numpy(), minlength=size).reshape(rows, -1)
+    share = count / np.maximum(count.sum(1, keepdims=True), 1)
+    return np.concatenate([np.log1p(count), share], 1).astype(np.float32)
+
+
+def incidence_matrix(h: Hypergraph, chosen: Array | None = None) -> Any:
+    """``[nodes, hyperedges]`` csr matrix; its entries are the weights, 1 where there are none.
+
+    ``chosen [num_incidences]`` says which incidences are in it; None: all.
+    """
     from scipy.sparse import csr_matrix
 
     node, edge = h.index.numpy()
@@ -221,4 +251,6 @@ def incidence_matrix(h: Hypergraph) -> Any:
         entries = entries * h.incidence_weight.numpy().astype(np.float32)
     if h.edge_weight is not None:
         entries = entries * h.edge_weight.numpy().astype(np.float32)[edge]
+    if chosen is not None:
+        node, edge, entries = node[chosen], edge[chosen], entries[chosen]
     return csr_matrix((entries, (node, edge)), (h.num_nodes, h.num_edges))

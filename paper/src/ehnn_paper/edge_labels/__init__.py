@@ -1,0 +1,1 @@
+"""Labels of hyperedges: `ehnn.HyperedgeClassifier`, simple answers and networks under one protocol."""

@@ -1,0 +1,109 @@
+"""The rows of the three tables of reactions: direction, pool and swapped."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ehnn._utils.atomic import atomic_write
+from ehnn_paper.results import origin, provenance, write_rows
+
+from . import direction_table, missing_table
+from .data import load_reactions
+from .missing import load_network
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to compute; None: all.
+
+    Attributes:
+        splits: the first so many splits only.
+        command: that is kept with the rows.
+        out, results: folders of finished cells and of the table.
+    """
+
+    command: str
+    networks: Sequence[str] | None = None
+    models: Sequence[str] | None = None
+    splits: int | None = None
+    data_dir: str | None = None
+    out: Path = Path("runs/reactions")
+    results: Path = Path("results")
+
+
+def kept(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What is in the file, or else what is computed and written to it."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        found = compute() | {"origin": origin()}
+        with atomic_write(path) as file:
+            json.dump(found, file)
+    return json.loads(path.read_text())
+
+
+def direction(asked: Asked) -> None:
+    """Which side is consumed?"""
+    for network in asked.networks or direction_table.PUBLISHED:
+        reactions = load_reactions(network, asked.data_dir)
+        for model in asked.models or direction_table.MODELS:
+            cells = [
+                kept(
+                    asked.out / "direction" / network / f"{model}-{split}.json",
+                    partial(direction_table.measure, model, reactions, split),
+                )
+                for split in range(asked.splits or direction_table.SPLITS)
+            ]
+            values = {"accuracy": [cell["accuracy"] for cell in cells]}
+            published = direction_table.PUBLISHED[network] if model == "lr-history" else None
+            settings = {"chosen": [cell["setting"] for cell in cells]}
+            _write(asked, f"direction, {network}", model, values, cells, settings, published)
+
+
+def missing(kind: str, asked: Asked) -> None:
+    """Which reactions are missing? ``kind``: pool or swapped."""
+    networks = missing_table.POOLS if kind == "pool" else missing_table.SWAPPED
+    for name in asked.networks or networks:
+        network = load_network(name, asked.data_dir)
+        for model in asked.models or missing_table.MODELS:
+            cells = [
+                kept(
+                    asked.out / kind / name / f"{model}-{split}.json",
+                    partial(missing_table.measure, kind, model, network, split),
+                )
+                for split in range(asked.splits or missing_table.SPLITS)
+            ]
+            values = {metric: [cell[metric] for cell in cells] for metric in ("auroc", "ap")}
+            settings = {"setting": cells[0]["setting"]}
+            _write(asked, f"{kind}, {name}", model, values, cells, settings, selection="none")
+
+
+def _write(
+    asked: Asked, setting: str, model: str, values: Mapping[str, list[float]],
+    cells: list[dict[str, Any]], settings: dict[str, Any], published: float | None = None,
+    selection: str = "validation",
+) -> None:  # fmt: skip
+    """One row for each metric."""
+    seeds = range(len(cells))
+    about = provenance(asked.command, seeds=seeds, settings=settings, runs=[c["origin"] for c in cells])
+    rows = [
+        {
+            "setting": setting, "model": model, "selection": selection, "metric": metric,
+            "mean": statistics.mean(found), "std": statistics.pstdev(found), "runs": len(found),
+            "paper": published, **about,
+        }
+        for metric, found in values.items()
+    ]  # fmt: skip
+    write_rows("reactions", rows, asked.results)
+    shown = ", ".join(f"{row['metric']} {row['mean']:.1f} ± {row['std']:.1f}" for row in rows)
+    print(f"{setting:30} {model:20} {shown}", flush=True)
+
+
+TASKS: dict[str, Callable[[Asked], None]] = {
+    "direction": direction, "pool": partial(missing, "pool"), "swapped": partial(missing, "swapped"),
+}  # fmt: skip
