@@ -57,8 +57,8 @@ def greedy(
 ) -> dict[str, float]:
     """Weights of members by greedy selection with repetition (Caruana et al. 2004).
 
-    It minimises the mean loss; for classes the Brier score, the squared error of the probabilities, in which a
-    few rows that a member is sure about, rightly or not, do not decide.
+    It minimises the mean loss; for classes the Brier score, the squared error of the probabilities, in which
+    a few rows that a member is sure about, rightly or not, do not decide.
 
     It is repeated on bootstrap samples of the rows and the weights are averaged, so that on few rows more
     members share the weight. Members earlier in ``scores`` win ties.
