@@ -16,7 +16,7 @@ from .folds import FEW, Folds
 from .members import Member, Spec
 from .metrics import summary
 from .outputs import Output
-from .selection import class_bias, greedy, guarded, hopeless, shrunk, temperature
+from .selection import class_bias, greedy, guarded, hedged, hopeless, shrunk, temperature
 
 Array = np.ndarray
 
@@ -185,6 +185,7 @@ class Portfolio:
             self.weights = self.new_weights = {next(iter(tried)): 1.0}
             return
         chosen = greedy(self.output, scores, goal, folds.weight, self.seed)
+        chosen = hedged(self.output, scores, chosen, goal, len(folds.rows))
         chosen = guarded(self.output, scores, chosen, goal, folds.weight)
         self.weights = shrunk(self.output, scores, chosen, goal, folds.weight)
         new = {name: s for name, s in scores.items() if tried[name][0].new_rows} or scores
