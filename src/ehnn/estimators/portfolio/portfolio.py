@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,11 +90,9 @@ class Portfolio:
                 self.members[name] = [self._fitted(spec, whole, folds.rows, weight, 0)] if again else models
             progress.update(len(specs) + 1)
         late = [name for name, why in self.left_out.items() if why == "time"]
-        if late:
-            warnings.warn(
-                f"{label}: the time was up after {clock.passed:.0f} s, without {', '.join(late)}; "
-                "another run may try others (a larger budget gives all of them time)",
-                stacklevel=2,
+        if late and not quiet:
+            print(
+                f"{label}: out of time after {clock.passed:.0f} s, without {', '.join(late)}", file=sys.stderr
             )
         return self
 
