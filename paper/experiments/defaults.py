@@ -218,8 +218,10 @@ def _margin(ours: dict[int, Any], theirs: dict[int, Any], metric: str) -> dict[s
     return {"margin": float((values[0] - values[1]).mean()), "standard_error": error, "splits": len(both)}
 
 
-def judged_again(rows: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """``rows`` of defaults without cells here, with their margins to all rows, of the same splits."""
+def judged_again(
+    given: argparse.Namespace, rows: list[dict[str, Any]], new: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """``rows`` of defaults without cells here, with their margins to all others on the same splits."""
     there = {(r["setting"], r["model"], r["metric"]): r for r in [*rows, *new]}
     fresh = {(r["setting"], r["model"], r["metric"]) for r in new}
     found = []
@@ -227,15 +229,20 @@ def judged_again(rows: list[dict[str, Any]], new: list[dict[str, Any]]) -> list[
         dataset, model, metric = key
         if key in fresh or model not in OWN or metric == "seconds":
             continue
-        others = {m: there[dataset, m, metric] for m in MODELS if (dataset, m, metric) in there}
-        margins = {
-            m: {
-                "margin": row["mean"] - other["mean"], "splits": row["runs"],
-                "standard_error": max(r["std"] or 0.0 for r in (row, other)) / math.sqrt(row["runs"]),
-            }
-            for m, other in others.items() if m not in OWN and other["seeds"] == row["seeds"]
-        }  # fmt: skip
-        told = {"chosen_on": row["settings"]["chosen_on"], **_told(dataset, margins, list(others))}
+        others = [m for m in MODELS if m not in OWN and (dataset, m, metric) in there]
+        margins = {}
+        for other in others:
+            cells, whole = kept_cells(given, dataset, other), there[dataset, other, metric]
+            if set(row["seeds"]) <= cells.keys():
+                values = np.array([100 * cells[s][metric] for s in row["seeds"]])
+                mean, error = float(values.mean()), _error(values)
+            elif whole["seeds"] == row["seeds"]:
+                mean, error = whole["mean"], (whole["std"] or 0.0) / math.sqrt(whole["runs"])
+            else:
+                continue
+            error = max(error, (row["std"] or 0.0) / math.sqrt(row["runs"]))
+            margins[other] = {"margin": row["mean"] - mean, "standard_error": error, "splits": row["runs"]}
+        told = {"chosen_on": row["settings"]["chosen_on"], **_told(dataset, margins, others)}
         found.append(row | {"settings": told})
     return found
 
@@ -300,7 +307,7 @@ def main() -> None:
     left = run(given) if given.seconds > 0 else len(wanted(given))
     words = [w for w, before in zip(sys.argv[1:], sys.argv, strict=False) if "--seconds" not in (w, before)]
     table = rows_of(given, " ".join(["python paper/experiments/defaults.py", *words]))
-    table += judged_again(read_rows("defaults", given.results), table)
+    table += judged_again(given, read_rows("defaults", given.results), table)
     write_rows("defaults", table, given.results)
     show(table)
     print(f"{left} cells are left" if left else "all cells are done")
