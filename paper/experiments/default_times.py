@@ -5,7 +5,7 @@
 
 Made data: nodes of six classes with ten noisy features, and as many hyperedges of two to eight nodes, half of
 them within a class (``5000``, ``30000``); ``million``: 200,000 hyperedges on 150,000 nodes, 10⁶ incidences.
-Each command runs in a process of its own with two threads, on the CPU. ``results/default-times.json`` has the
+Each command runs in a process of its own with ``--threads``, on the CPU. ``results/default-times.json`` has the
 seconds on the wall, from the start of the command to its end; those of the processor; the largest memory
 in GB; and the accuracy on the fifth of the labels that the command holds out, in percent.
 """
@@ -57,11 +57,11 @@ def write_tables(folder: Path, nodes: int, edges: int) -> None:
     )
 
 
-def measure(folder: Path) -> dict[str, float]:
+def measure(folder: Path, threads: int) -> dict[str, float]:
     """Seconds, memory and accuracy of one ``ehnn train`` on the tables in ``folder``."""
     words = ["train", "--data", "members.csv", "--nodes", "nodes.csv", "--label-column", "kind"]
     words += ["--device", "cpu", "--out", "run"]
-    environment = os.environ | {"OMP_NUM_THREADS": "2"}
+    environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     subprocess.run([sys.executable, "-m", "ehnn", *words], cwd=folder, env=environment, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -78,14 +78,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--sizes", nargs="+", default=list(SIZES), choices=SIZES)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the table")
     given = parser.parse_args()
     for name in given.sizes:
         with tempfile.TemporaryDirectory() as folder:
             write_tables(Path(folder), *SIZES[name])
-            found = measure(Path(folder))
-        settings = {"threads": 2, "limit_seconds": LIMITS[name], "nodes": SIZES[name][0]}
-        command = f"python paper/experiments/default_times.py --sizes {name}"
+            found = measure(Path(folder), given.threads)
+        settings = {"threads": given.threads, "limit_seconds": LIMITS[name], "nodes": SIZES[name][0]}
+        command = f"python paper/experiments/default_times.py --sizes {name} --threads {given.threads}"
         told = provenance(command, seeds=[0], settings=settings)
         rows = [
             {

@@ -178,11 +178,20 @@ def default_times() -> str:
         told = one["settings"]
         lines.append(
             [
-                one["setting"], f"{told['nodes']:,}", str(told["limit_seconds"]), figure(one, 0),
+                one["setting"], f"{told['nodes']:,}", str(told["threads"]), str(told["limit_seconds"]), figure(one, 0),
                 figure(used, 0), figure(memory, 1), figure(right, 1),
             ]
         )  # fmt: skip
-    head = ["data", "nodes", "allowed, s", "wall, s", "processor, s", "memory, GB", "test accuracy, %"]
+    head = [
+        "data",
+        "nodes",
+        "threads",
+        "allowed, s",
+        "wall, s",
+        "processor, s",
+        "memory, GB",
+        "test accuracy, %",
+    ]
     return markdown(head, lines)
 
 
