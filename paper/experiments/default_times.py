@@ -5,7 +5,7 @@
 
 Made data: nodes of six classes with ten noisy features, and as many hyperedges of two to eight nodes, half of
 them within a class (``5000``, ``30000``); ``million``: 200,000 hyperedges on 150,000 nodes, 10⁶ incidences.
-Each command runs in a process of its own with ``--threads``, on the CPU. ``results/default-times.json`` has the
+Each command is a process of its own with ``--threads``, on the CPU. ``results/default-times.json`` has the
 seconds on the wall, from the start of the command to its end; those of the processor; the largest memory
 in GB; and the accuracy on the fifth of the labels that the command holds out, in percent.
 """

@@ -178,8 +178,8 @@ def default_times() -> str:
         told = one["settings"]
         lines.append(
             [
-                one["setting"], f"{told['nodes']:,}", str(told["threads"]), str(told["limit_seconds"]), figure(one, 0),
-                figure(used, 0), figure(memory, 1), figure(right, 1),
+                one["setting"], f"{told['nodes']:,}", str(told["threads"]), str(told["limit_seconds"]),
+                figure(one, 0), figure(used, 0), figure(memory, 1), figure(right, 1),
             ]
         )  # fmt: skip
     head = [
