@@ -15,6 +15,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "ablation": accuracy.ablation,
     "cost": speed.cost,
     "cost-gpu": speed.cost_gpu,
+    "default-times": accuracy.default_times,
     "defaults": accuracy.defaults,
     "later-models": accuracy.later_models,
     "fuzz": robustness.fuzz,
