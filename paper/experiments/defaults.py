@@ -50,7 +50,7 @@ import defaults_unseen as unseen
 from defaults_models import default, figures, network, search, simple
 
 from ehnn._utils.atomic import atomic_write
-from ehnn_paper.results import origin, provenance, write_rows
+from ehnn_paper.results import origin, provenance, read_rows, write_rows
 
 Array = np.ndarray
 MODELS = (
@@ -187,13 +187,19 @@ def kept_cells(given: argparse.Namespace, dataset: str, model: str) -> dict[int,
     return {seed: cell for seed, cell in found.items() if "accuracy" in cell}
 
 
-def verdict(own: str, cells: dict[str, dict[int, dict[str, Any]]], metric: str) -> dict[str, Any]:
+def verdict(
+    dataset: str, own: str, cells: dict[str, dict[int, dict[str, Any]]], metric: str
+) -> dict[str, Any]:
     """The margin of ``own``, a default, to the best of the others and to the search, on common splits."""
     found = {model: _margin(cells[own], cells[model], metric) for model in cells if model not in OWN}
-    found = {model: told for model, told in found.items() if told}
+    return _told(dataset, {model: told for model, told in found.items() if told}, list(cells))
+
+
+def _told(dataset: str, found: dict[str, dict[str, Any]], there: list[str]) -> dict[str, Any]:
+    """What the settings of a row have of the margins to other models."""
     searched = found.pop(SEARCH, {})
     kept = {f"search_{k}": v for k, v in searched.items()}
-    kept |= {"missing": [m for m in MODELS if m not in cells and m != "default"]}
+    kept |= {"missing": [m for m in MODELS if m not in (*there, "default") and applies(dataset, m)]}
     if not found:
         return kept
     worst = min(found, key=lambda model: found[model]["margin"])
@@ -212,6 +218,35 @@ def _margin(ours: dict[int, Any], theirs: dict[int, Any], metric: str) -> dict[s
     return {"margin": float((values[0] - values[1]).mean()), "standard_error": error, "splits": len(both)}
 
 
+def judged_again(
+    given: argparse.Namespace, rows: list[dict[str, Any]], new: list[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """``rows`` of defaults without cells here, with their margins to all others on the same splits."""
+    there = {(r["setting"], r["model"], r["metric"]): r for r in [*rows, *new]}
+    fresh = {(r["setting"], r["model"], r["metric"]) for r in new}
+    found = []
+    for key, row in there.items():
+        dataset, model, metric = key
+        if key in fresh or model not in OWN or metric == "seconds":
+            continue
+        others = [m for m in MODELS if m not in OWN and (dataset, m, metric) in there]
+        margins = {}
+        for other in others:
+            cells, whole = kept_cells(given, dataset, other), there[dataset, other, metric]
+            if set(row["seeds"]) <= cells.keys():
+                values = np.array([100 * cells[s][metric] for s in row["seeds"]])
+                mean, error = float(values.mean()), _error(values)
+            elif whole["seeds"] == row["seeds"]:
+                mean, error = whole["mean"], (whole["std"] or 0.0) / math.sqrt(whole["runs"])
+            else:
+                continue
+            error = max(error, (row["std"] or 0.0) / math.sqrt(row["runs"]))
+            margins[other] = {"margin": row["mean"] - mean, "standard_error": error, "splits": row["runs"]}
+        told = {"chosen_on": row["settings"]["chosen_on"], **_told(dataset, margins, others)}
+        found.append(row | {"settings": told})
+    return found
+
+
 def _error(values: Array) -> float:
     return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0
 
@@ -227,7 +262,7 @@ def rows_of(given: argparse.Namespace, command: str) -> list[dict[str, Any]]:
                 values = np.array([(1 if metric == "seconds" else 100) * c[metric] for c in cells.values()])
                 settings: dict[str, Any] = {"chosen_on": dataset in _CHOSEN}
                 if model in OWN and metric != "seconds":
-                    settings |= verdict(model, every, metric)
+                    settings |= verdict(dataset, model, every, metric)
                 table.append({
                     "setting": dataset, "model": model, "metric": metric, "selection": "validation",
                     "mean": float(values.mean()), "runs": len(values), "paper": None,
@@ -260,15 +295,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--threads", type=int, default=2, help="of each job")
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="stop then, to be called again")
+    parser.add_argument(
+        "--seconds", type=float, default=math.inf, help="stop then, to be called again; 0: only the table"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/defaults"))
     parser.add_argument("--results", type=Path, default=Path("results"), help="folder of the table")
     given = parser.parse_args()
     given.seconds = min(given.seconds, 1e7)
     if given.datasets == ["unseen"]:
         given.datasets = list(unseen.SETS)
-    left = run(given)
-    table = rows_of(given, " ".join(["python paper/experiments/defaults.py", *sys.argv[1:]]))
+    left = run(given) if given.seconds > 0 else len(wanted(given))
+    words = [w for w, before in zip(sys.argv[1:], sys.argv, strict=False) if "--seconds" not in (w, before)]
+    table = rows_of(given, " ".join(["python paper/experiments/defaults.py", *words]))
+    table += judged_again(given, read_rows("defaults", given.results), table)
     write_rows("defaults", table, given.results)
     show(table)
     print(f"{left} cells are left" if left else "all cells are done")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -68,11 +69,13 @@ def test_a_slow_machine_tries_the_same_members(monkeypatch: pytest.MonkeyPatch) 
     assert "EHNN-MLP" in {*found[0][0], *found[0][1]}
 
 
-def test_a_fit_that_takes_far_too_long_says_what_it_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_that_takes_far_too_long_says_what_it_left_out(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     h, y = _circles()
     monkeypatch.setattr(budget.Clock, "passed", property(lambda self: 1e9))
-    with pytest.warns(UserWarning, match=r"the time was up after \d+ s, without .*EHNN-MLP"):
-        fitted = ehnn.NodeClassifier(width=8, epochs=2).fit(h, y)
+    fitted = ehnn.NodeClassifier(width=8, epochs=2, verbose=True).fit(h, y)
+    assert re.search(r"out of time after \d+ s, without .*EHNN-MLP", capsys.readouterr().err)
     assert fitted.left_out_["EHNN-MLP"] == "time"
     assert "vote: members" in {row["member"] for row in fitted.leaderboard_}
 

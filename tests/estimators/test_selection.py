@@ -11,7 +11,7 @@ from ehnn.estimators.portfolio.folds import Folds, fold_count
 from ehnn.estimators.portfolio.nets import MLP, Schedule, mlp_seconds
 from ehnn.estimators.portfolio.outputs import Output
 from ehnn.estimators.portfolio.portfolio import Portfolio
-from ehnn.estimators.portfolio.selection import greedy, shrunk
+from ehnn.estimators.portfolio.selection import greedy, hedged, shrunk
 
 NUMBERS = Output("numbers", 1)
 
@@ -102,3 +102,16 @@ def test_a_few_sure_rows_do_not_decide() -> None:
     good[:3] = np.log(np.where(y[:3, None] == np.arange(2), 1e-7, 1 - 1e-7))
     found = greedy(output, {"dull": dull, "good": good}, y, np.ones(400))
     assert found["good"] > 0.8
+
+
+def test_few_labels_do_not_choose_between_equals() -> None:
+    """With nine labels, members that have all of them right share the weight; not with thousands."""
+    output = Output("classes", 2)
+    for rows, least, most in ((9, 0.2, 0.5), (9000, 0.0, 0.01)):
+        y = np.arange(rows) % 2
+        sure, fair, bad = (np.log(np.where(y[:, None] == np.arange(2), p, 1 - p)) for p in (0.9, 0.85, 0.1))
+        found = hedged(output, {"sure": sure, "fair": fair, "bad": bad}, {"sure": 1.0}, y, rows)
+        assert sum(found.values()) == pytest.approx(1)
+        assert least <= found.get("fair", 0.0) <= most
+        assert "bad" not in found
+    assert hedged(NUMBERS, {}, {"one": 1.0}, np.zeros((3, 1)), 3) == {"one": 1.0}

@@ -19,6 +19,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "cost": speed.cost,
     "cost-gpu": speed.cost_gpu,
     "debian": roles.debian,
+    "default-times": accuracy.default_times,
     "defaults": accuracy.defaults,
     "edge-labels": roles.edge_labels,
     "later-models": accuracy.later_models,

@@ -113,8 +113,13 @@ def defaults() -> str:
         if "margin" not in told:
             return [figure(one, 1, deviation=False), "–"]
         margin = f"{told['margin']:+.1f} ± {told['standard_error']:.1f}".replace("-", "−")
+        networks = "" if not {"hgnn", "all-set-transformer"} & set(told["missing"]) else " ¹"
         best = f"{margin} {OTHERS[told['best_other']]}"
-        return [figure(one, 1, deviation=False), best if told["holds"] else f"**{best}**"]
+        return [figure(one, 1, deviation=False), (best if told["holds"] else f"**{best}**") + networks]
+
+    def searched(one: Row) -> str:
+        margin = one["settings"].get("search_margin")
+        return "" if margin is None else f"{margin:+.1f}".replace("-", "−")
 
     lines = []
     fresh = {one["setting"] for one in rows("defaults", model="default")}
@@ -125,9 +130,41 @@ def defaults() -> str:
         assert second is not None
         seen = "chosen" if first["settings"]["chosen_on"] else "confirmed"
         lines.append(
-            [first["setting"], seen, first["commit"][:7], str(first["runs"]), *cell(first), *cell(second)]
+            [
+                first["setting"], seen, first["commit"][:7], str(first["runs"]), *cell(first), *cell(second),
+                searched(first),
+            ]
+        )  # fmt: skip
+    head = ["set", "", "commit", "splits", "accuracy", "margin", "macro-F1", "margin", "to the search"]
+    return markdown(head, lines)
+
+
+def default_times() -> str:
+    """Seconds of the default from CSV to a saved model, beside what is allowed."""
+    lines = []
+    for one in rows("default-times", metric="seconds"):
+        used, memory, right = (
+            row("default-times", setting=one["setting"], metric=metric)
+            for metric in ("processor-seconds", "memory-gb", "accuracy")
         )
-    return markdown(["set", "", "commit", "splits", "accuracy", "margin", "macro-F1", "margin"], lines)
+        told = one["settings"]
+        lines.append(
+            [
+                one["setting"], f"{told['nodes']:,}", str(told["threads"]), str(told["limit_seconds"]),
+                figure(one, 0), figure(used, 0), figure(memory, 1), figure(right, 1),
+            ]
+        )  # fmt: skip
+    head = [
+        "data",
+        "nodes",
+        "threads",
+        "allowed, s",
+        "wall, s",
+        "processor, s",
+        "memory, GB",
+        "test accuracy, %",
+    ]
+    return markdown(head, lines)
 
 
 def later_models() -> str:

@@ -68,7 +68,8 @@ class Estimator:
         device: ``"cpu"``, ``"cuda"``, …, or ``"auto"``: a GPU if there is one.
         budget: time for ``model="auto"``: ``"fast"``, ``"default"``, ``"best"`` or seconds. Members that
             would take longer, by estimates from the sizes of the data, are left out: the same data give the
-            same members. A fit that takes twice its time (or the seconds given) stops, with a warning.
+            same members. A fit that takes four times as long (or longer than the seconds given) stops: see
+            ``left_out_``.
         verbose: show progress.
     """
 

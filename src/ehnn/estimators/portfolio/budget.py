@@ -10,7 +10,7 @@ from ehnn._utils.validation import short
 
 BUDGETS = {"fast": 0.25, "default": 1.0, "best": 6.0}
 """Factors of `default_seconds`."""
-CORES, STOP = 1.8, 2.0
+CORES, STOP = 1.5, 4.0
 """For each second of a named budget, which is for two cores: seconds of one core that members may take by
 estimate, and seconds after which a fit stops."""
 

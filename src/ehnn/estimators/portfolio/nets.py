@@ -76,8 +76,13 @@ def train(
 
 def mlp_seconds(rows: int, columns: float, schedule: Schedule, width: int = 128) -> float:
     """What a fit of `MLP` takes on one core, roughly: 2 ms for a step, and 5·10¹⁰ operations a second."""
-    steps = schedule.epochs * max(4.0, rows / schedule.batch)
+    steps = schedule.epochs * math.ceil(rows / batch_size(rows, schedule))
     return 2e-3 * steps + 6 * rows * schedule.epochs * (columns + width) * width / 5e10
+
+
+def batch_size(rows: int, schedule: Schedule) -> int:
+    """Rows of a step: a quarter where there are few."""
+    return min(schedule.batch, max(16, rows // 4))
 
 
 @dataclass
@@ -112,7 +117,7 @@ class MLP:
         generator = torch.Generator().manual_seed(seed)
         with OwnRandom(seed):
             model = self.make(x.shape[1]).to(self.device)
-        size = min(self.schedule.batch, max(16, len(rows) // 4))
+        size = batch_size(len(rows), self.schedule)
         per_epoch = math.ceil(len(rows) / size)
         order = torch.zeros(0, dtype=torch.int64)
 

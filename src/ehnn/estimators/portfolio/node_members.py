@@ -30,7 +30,7 @@ def node_members(
     ``plan`` are arguments of `Plan` for networks, ``share`` the seconds of one core for each fold.
     """
     specs = [Spec("majority" if output.kind != "numbers" else "mean", "prior", new_rows=True, always=True)]
-    votes = LABELS if output.kind == "classes" else ("count", "vote", "spread")
+    votes: tuple[str, ...] = LABELS if output.kind == "classes" else ("count", "vote", "spread")
     count = _Columns(table, output.width)
 
     def linear(name: str, *blocks: str, new: bool = False, always: bool = True) -> Spec:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,7 @@ from .folds import FEW, Folds
 from .members import Member, Spec
 from .metrics import summary
 from .outputs import Output
-from .selection import class_bias, greedy, guarded, hopeless, shrunk, temperature
+from .selection import class_bias, greedy, guarded, hedged, hopeless, shrunk, temperature
 
 Array = np.ndarray
 
@@ -92,11 +92,9 @@ class Portfolio:
                 self.members[name] = [self._fitted(spec, whole, folds.rows, weight, 0)] if again else models
             progress.update(len(specs) + 1)
         late = [name for name, why in self.left_out.items() if why == "time"]
-        if late:
-            warnings.warn(
-                f"{label}: the time was up after {clock.passed:.0f} s, without {', '.join(late)}; "
-                "another run may try others (a larger budget gives all of them time)",
-                stacklevel=2,
+        if late and not quiet:
+            print(
+                f"{label}: out of time after {clock.passed:.0f} s, without {', '.join(late)}", file=sys.stderr
             )
         return self
 
@@ -187,6 +185,7 @@ class Portfolio:
             self.weights = self.new_weights = {next(iter(tried)): 1.0}
             return
         chosen = greedy(self.output, scores, goal, folds.weight, self.seed)
+        chosen = hedged(self.output, scores, chosen, goal, len(folds.rows))
         chosen = guarded(self.output, scores, chosen, goal, folds.weight)
         self.weights = shrunk(self.output, scores, chosen, goal, folds.weight)
         new = {name: s for name, s in scores.items() if tried[name][0].new_rows} or scores

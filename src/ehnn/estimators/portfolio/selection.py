@@ -17,6 +17,8 @@ _BALANCE, _FEW = (0.1, 0.2, 0.3, 0.4, 0.5), 40
 """Powers that `class_bias` tries, and the rows that it needs."""
 _MANY = 200
 """Rows from which on one standard error is enough to take one member alone; two for fewer."""
+_HEDGE, _LEAST = 20.0, 0.02
+"""See `hedged`; members with less weight than the second are not worth their time in prediction."""
 _FLOOR = 0.02
 """Share of even odds in the probability of every label that is judged: a few sure rows do not decide."""
 
@@ -57,8 +59,8 @@ def greedy(
 ) -> dict[str, float]:
     """Weights of members by greedy selection with repetition (Caruana et al. 2004).
 
-    It minimises the mean loss; for classes the Brier score, the squared error of the probabilities, in which a
-    few rows that a member is sure about, rightly or not, do not decide.
+    It minimises the mean loss; for classes the Brier score, the squared error of the probabilities, in which
+    a few rows that a member is sure about, rightly or not, do not decide.
 
     It is repeated on bootstrap samples of the rows and the weights are averaged, so that on few rows more
     members share the weight. Members earlier in ``scores`` win ties.
@@ -87,6 +89,28 @@ def _select(output: Output, mixable: list[Array], target: Array, weight: Array) 
         if found[chosen] < least:
             best, least = counts / step, found[chosen]
     return best
+
+
+def hedged(
+    output: Output, scores: Mapping[str, Array], weights: dict[str, float], target: Array, rows: int
+) -> dict[str, float]:
+    r"""``weights`` of classes from ``rows`` labels, of which a part moves to members that are hardly worse.
+
+    Few labels do not tell good members apart: several may have all of them right. With :math:`n` labels, a
+    part :math:`20 / (n + 20)` goes to members by :math:`\exp(-z^2 / 2)`, where :math:`z` is how far their
+    Brier score is above the least one, in two standard errors.
+    """
+    if output.kind != "classes":
+        return weights
+    losses = np.stack([_mixed_losses(output, _mixable(output, s), target) for s in scores.values()], 1)
+    mean = losses.mean(0)
+    error = (losses - losses[:, [int(mean.argmin())]]).std(0) / rows**0.5
+    near = np.exp(-(((mean - mean.min()) / (2 * np.maximum(error, 0.5 / rows))) ** 2) / 2)
+    part = _HEDGE / (rows + _HEDGE)
+    shares = dict(zip(scores, part * near / near.sum(), strict=True))
+    moved = {name: float((1 - part) * weights.get(name, 0.0) + shares[name]) for name in scores}
+    kept = {name: w for name, w in moved.items() if w >= _LEAST}
+    return {name: w / sum(kept.values()) for name, w in kept.items()}
 
 
 def guarded(
