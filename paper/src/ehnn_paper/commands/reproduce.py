@@ -62,10 +62,7 @@ def reproduce(
     ] = None,
     minutes: Annotated[
         Rate,
-        typer.Option(
-            help="willow, voc: stop training after so long; benchmark, graphs, incidences, edge-labels: begin "
-            "nothing later."
-        ),
+        typer.Option(help="willow, voc: stop training after so long; others: begin nothing later."),
     ] = None,
     jobs: Annotated[Count, typer.Option(min=1, help="benchmark, graphs: trainings at once.")] = None,
     choices: Annotated[
