@@ -36,11 +36,11 @@ OTHERS = {
     (
         "docs/performance.md",
         "22.0",
-    ): "bytes that the mathematics needs, computed by ehnn_paper.measure.roofline",
+    ): "bytes that are needed, by ehnn_paper.measure.roofline",
     (
         "docs/performance.md",
         "37.6",
-    ): "bytes that the mathematics needs, computed by ehnn_paper.measure.roofline",
+    ): "bytes that are needed, by ehnn_paper.measure.roofline",
     ("docs/how-to.md", "0.971"): "output of a command that the page shows",
     ("docs/matching.md", "98.39"): "cross-validation, see the command above the table",
     ("docs/matching.md", "98.98"): "cross-validation, see the command above the table",
