@@ -2,7 +2,7 @@
 
 from ehnn._utils.moved import former
 
-from .cost import LayerTraffic, Machine, StepCost, layer_traffic, step_cost
+from .cost import LayerTraffic, layer_traffic
 from .data import BalancedBatches, balanced
 from .files import load_shard, save_shards
 from .gradients import backward, mean_over_ranks, sum_gradients
@@ -23,14 +23,12 @@ __all__ = [
     "KnownLabels",
     "LayerTraffic",
     "LostRankError",
-    "Machine",
     "Partition",
     "Ranks",
     "RunningPools",
     "SampledNodes",
     "Shard",
     "ShardNodes",
-    "StepCost",
     "Traffic",
     "backward",
     "balanced",
@@ -47,7 +45,6 @@ __all__ = [
     "save_shards",
     "shard",
     "start",
-    "step_cost",
     "stop",
     "sum_gradients",
     "with_parts",
