@@ -13,11 +13,13 @@ from .outputs import Output
 
 LABELS = ("count", "vote", "evidence", "spread")
 NETWORKS = (
-    ("EHNN-MLP", "ehnn-mlp", 0.35, (5e-3, 1e-5, 6e-6, 0.0)),
-    ("HGNN", "hgnn", 0.2, (2e-3, 3.5e-6, 0.0, 1e-7)),
+    ("EHNN-MLP", "ehnn-mlp", True, 0.35, (5e-3, 1e-5, 6e-6, 0.0)),
+    ("HGNN", "hgnn", True, 0.2, (2e-3, 3.5e-6, 0.0, 1e-7)),
+    ("AllSetTransformer: no votes", "all-set-transformer", False, 0.2, (6e-3, 1e-5, 1e-5, 1e-6)),
 )
-"""Names, models, parts of all time, and seconds of a step at width 64: in any case, and for each node,
-hyperedge and incidence."""
+"""Names, models, whether they read votes of known labels, parts of all time, and seconds of a step at width
+64: in any case, and for each node, hyperedge and incidence. With few labels, votes mislead a network that
+trusts them."""
 _STEPS, _MOST = 60, 160
 """Steps that a network needs, and that it is given at most."""
 
@@ -105,10 +107,11 @@ def _networks(table: NodeTable, votes: tuple[str, ...], plan: dict[str, Any], sh
     if not votes:
         return []
     wide = ("wide",) if table.has_features else ()
-    read = (*wide, "degree", "spectral", *(v for v in votes if v != "spread"))
+    alone = (*wide, "degree", "spectral")
+    read = (*alone, *(v for v in votes if v != "spread"))
     sizes = (1, table.rows, table.h.num_edges, table.h.num_incidences)
     specs = []
-    for name, model, part, costs in NETWORKS:
+    for name, model, trusts, part, costs in NETWORKS:
         step = sum(c * n for c, n in zip(costs, sizes, strict=True))
         width = plan["width"]
         if min(_STEPS, most) * step * width / 64 > part * share:
@@ -117,5 +120,5 @@ def _networks(table: NodeTable, votes: tuple[str, ...], plan: dict[str, Any], sh
         steps = int(min(most, max(_STEPS, part * share / step)))
         inner = {**plan, "model": model, "width": width, "residual": model.startswith("ehnn")}
         options = (("plan", inner), ("schedule", {"epochs": steps, "lr": 5e-3}))
-        specs += [Spec(name, "ehnn", read, options, False, steps * step)]
+        specs += [Spec(name, "ehnn", read if trusts else alone, options, False, steps * step)]
     return specs
