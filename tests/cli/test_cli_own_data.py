@@ -224,7 +224,7 @@ def test_the_commands_of_the_page() -> None:
         run(*arguments, *(FAST if arguments[0] == "train" else ()))
     assert len(lines) > 5
     assert {row["predicted"] for row in predictions("teams.csv")} == {"red", "blue", "green"}
-    assert {p.name for p in Path("runs").iterdir()} == {"baskets", "clubs", "together"}
+    assert {p.name for p in Path("runs").iterdir()} == {"baskets", "clubs", "roles", "together"}
 
 
 def test_runs_that_were_done_are_not_done_again(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
