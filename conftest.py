@@ -1,4 +1,4 @@
-"""Examples in docstrings: which files are not looked through, and the folder in which examples run."""
+"""Examples in docstrings: which files are not looked through, where examples run, and for how long."""
 
 from importlib.util import find_spec
 
@@ -21,7 +21,10 @@ collect_ignore_glob = [
 
 @pytest.fixture(autouse=True)
 def _examples_write_elsewhere(request: pytest.FixtureRequest) -> None:
-    """An example runs in an empty folder, so that it may write files."""
+    """An example runs in an empty folder, so that it may write files; its fits take a second at most."""
     if isinstance(request.node, pytest.DoctestItem):
-        folder = request.getfixturevalue("tmp_path")
-        request.getfixturevalue("monkeypatch").chdir(folder)
+        from ehnn.estimators.portfolio.budget import BUDGETS
+
+        monkeypatch = request.getfixturevalue("monkeypatch")
+        monkeypatch.chdir(request.getfixturevalue("tmp_path"))
+        monkeypatch.setitem(BUDGETS, "fast", 0.03)

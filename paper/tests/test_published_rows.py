@@ -16,7 +16,7 @@ from ehnn_paper.results import read_rows
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"
-OTHERS = {"fuzz", "kill-series", "mutants", "verified"}
+OTHERS = {"fuzz", "kill-series", "mutants", "split-speed", "verified"}
 """Records of checks, in formats of their own."""
 TABLES = sorted({path.stem for path in RESULTS.glob("*.json")} - OTHERS)
 

@@ -12,10 +12,16 @@ import torch
 
 import ehnn
 from ehnn import io as eio
+from ehnn.estimators.portfolio.budget import BUDGETS
 from ehnn.estimators.portfolio.incidence_overlaps import Overlaps
 from ehnn.tables import read
 
 FAST = {"budget": "fast", "random_state": 0}
+
+
+@pytest.fixture(autouse=True)
+def _a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BUDGETS, "fast", 0.05)
 
 
 def reactions(count: int = 80, seed: int = 0) -> tuple[ehnn.Hypergraph, list[str]]:

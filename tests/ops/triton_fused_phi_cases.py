@@ -182,7 +182,7 @@ def check_edges() -> None:
 
 if __name__ == "__main__":
     with use_backend("triton"):
-        for rows in (1, 5, 16, 33, 100):
+        for rows in (1, 33):
             for orders, masks in zip((1, 3, 70), masks_of(rows), strict=True):
                 compare_with_plain(rows, 16, orders, masks)
         compare_with_plain(33, 16, 1, masks_of(33)[1])

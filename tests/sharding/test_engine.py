@@ -74,7 +74,8 @@ def test_workers_give_the_shards_of_one_process(tmp_path: Path) -> None:
         assert all((one[name] == other[name]).all() for name in one)
 
 
-def test_an_address_without_a_scheduler_is_named() -> None:
+def test_an_address_without_a_scheduler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ehnn.sharding.engine.PATIENCE", 1)
     with (
         pytest.raises(ValueError, match=r"no Dask scheduler answers at 'tcp://127.0.0.1:1'"),
         engine(1, 2**30, "tcp://127.0.0.1:1"),

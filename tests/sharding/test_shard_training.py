@@ -55,14 +55,12 @@ def losses(shards: Path, ranks: int, out: Path, kill: Path | None = None, **sett
     return [json.loads(line)["loss"][0] for line in lines]
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-10), ("float32", 1e-6)])
-def test_one_and_two_ranks_have_the_same_losses(
-    shards: dict[int, Path], tmp_path: Path, dtype: str, tolerance: float
-) -> None:
-    settings = {"epochs": 5, "width": 8, "dtype": dtype, "dropout": 0.2}
+def test_one_and_two_ranks_have_the_same_losses(shards: dict[int, Path], tmp_path: Path) -> None:
+    """In float64; tests/cli/test_shard.py compares float32, where sums are rounded in another order."""
+    settings = {"epochs": 5, "width": 8, "dtype": "float64", "dropout": 0.2}
     one, two = (losses(shards[r], r, tmp_path / str(r), **settings) for r in (1, 2))
     assert len(one) == 5
-    np.testing.assert_allclose(two, one, rtol=tolerance)
+    np.testing.assert_allclose(two, one, rtol=1e-10)
 
 
 def test_a_killed_rank_changes_nothing(shards: dict[int, Path], tmp_path: Path) -> None:

@@ -48,6 +48,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scale": speed.scale,
     "scale-real-accuracy": scaling.accuracy,
     "scale-real-shards": scaling.shards,
+    "split-speed": speed.split,
     "voc": matching.voc,
     "walmart": speed.walmart,
     "willow": matching.willow,

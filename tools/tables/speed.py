@@ -118,3 +118,24 @@ def scale() -> str:
         lines.append(cells)
     header = ["incidences", "CPU core: ms", "MB", "H200: ms", "MB", "H200, bounded memory: ms", "MB"]
     return markdown(header, lines)
+
+
+def split() -> str:
+    """Time of a step after formula and execution were taken apart, divided by the time before."""
+    blocks = rows("split-speed")
+    cpu = {
+        kept: {
+            r["workload"]: r
+            for b in blocks
+            if b["device"] == "cpu" and b["keep_freed"] is kept
+            for r in b["rows"]
+        }
+        for kept in (False, True)
+    }
+    gpu = {r["workload"]: r for b in blocks if b["device"] == "cuda" for r in b["rows"]}
+
+    def ratio(found: dict[str, Row], name: str) -> str:
+        return f"{found[name]['ratio']:.2f}" if name in found else ""
+
+    lines = [[f"`{name}`", ratio(cpu[False], name), ratio(cpu[True], name), ratio(gpu, name)] for name in gpu]
+    return markdown(["workload", "CPU", "CPU, freed memory kept", "H200, eager"], lines)

@@ -11,6 +11,8 @@ from ehnn._utils.validation import as_count
 
 RETRIES = 3
 """How often a task is given to another worker after its worker died."""
+PATIENCE = 20
+"""Seconds to wait for the scheduler of a cluster."""
 
 
 class Engine(Protocol):
@@ -62,7 +64,7 @@ def engine(workers: int, memory: int, cluster: str | None = None) -> Iterator[En
     dask, distributed = require("dask", "scale"), require("distributed", "scale")
     if cluster is not None:
         try:
-            client = distributed.Client(cluster, timeout=20)
+            client = distributed.Client(cluster, timeout=PATIENCE)
         except (OSError, ValueError) as error:
             raise ValueError(f"no Dask scheduler answers at {cluster!r}: {error}") from error
         with client:
