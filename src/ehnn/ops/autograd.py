@@ -83,11 +83,13 @@ def differentiable(
             ctx.static, ctx.depth = inputs[0], inputs[1]
             ctx.mark_non_differentiable(*output[outputs:])
             ctx.save_for_backward(*keep(inputs[0], inputs[2:], output))
-            if outputs > 1:
+            if len(output) > 1:  # no zeros for what is kept alone
                 ctx.set_materialize_grads(False)
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+            if all(grad is None for grad in grads[:outputs]):
+                return (None,) * len(ctx.needs_input_grad)
             kept = ctx.saved_tensors  # once: a checkpoint hands them out a single time
             if twice:
                 needs = ctx.needs_input_grad[2:]
