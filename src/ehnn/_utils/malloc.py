@@ -14,7 +14,7 @@ def keep_freed_memory() -> bool:
     """Keep freed memory of this process for the next tensors; whether the C library can (glibc).
 
     By default glibc returns large blocks to the system, which clears each page before it hands it out again:
-    4 to 12 % of a training step on a CPU (``results/split-speed.json``). Blocks of up to 32 MiB stay with
+    up to 5 % of a training step on a CPU (page faults counted; ``results/split-speed.json`` has ratios). Blocks of up to 32 MiB stay with
     the process from now on, until it ends. A library must not decide that for its user: off unless called;
     the command line, whose process is its own, calls it.
 
