@@ -14,9 +14,9 @@ def keep_freed_memory() -> bool:
     """Keep freed memory of this process for the next tensors; whether the C library can (glibc).
 
     By default glibc returns large blocks to the system, which clears each page before it hands it out again:
-    up to 5 % of a training step on a CPU (page faults counted; ``results/split-speed.json`` has ratios). Blocks of up to 32 MiB stay with
-    the process from now on, until it ends. A library must not decide that for its user: off unless called;
-    the command line, whose process is its own, calls it.
+    up to 5 % of a training step on a CPU (``paper/benchmarks/compare.py`` measures it). From now on, blocks
+    of up to 32 MiB stay with the process until it ends. A library must not decide that for its user: off
+    unless called; the command line, whose process is its own, calls it.
 
     >>> import ehnn
     >>> ehnn.ops.keep_freed_memory() in (True, False)
