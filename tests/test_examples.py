@@ -45,6 +45,8 @@ def test_every_example_is_listed():
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_runs(name, tmp_path):
     arguments, needs, said = EXAMPLES[name]
+    if name == "examples/scale.py" and "EHNN_LONG_TESTS" not in os.environ:
+        pytest.skip("tests/cli/test_shard.py runs the same commands; set EHNN_LONG_TESTS=1")
     missing = [library for library in needs if find_spec(library) is None]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")

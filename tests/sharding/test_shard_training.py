@@ -63,6 +63,7 @@ def test_one_and_two_ranks_have_the_same_losses(shards: dict[int, Path], tmp_pat
     np.testing.assert_allclose(two, one, rtol=1e-10)
 
 
+@pytest.mark.skipif("EHNN_LONG_TESTS" not in os.environ, reason="half a minute: set EHNN_LONG_TESTS=1")
 def test_a_killed_rank_changes_nothing(shards: dict[int, Path], tmp_path: Path) -> None:
     settings = {"epochs": 80, "width": 8, "dtype": "float64"}
     mark = tmp_path / "killed"

@@ -18,7 +18,7 @@ LONG = pytest.mark.skipif(
 
 @pytest.mark.parametrize(
     ("backend", "model"),
-    [("auto", "ehnn-mlp"), pytest.param("triton", "ehnn-transformer", marks=LONG)],
+    [pytest.param("auto", "ehnn-mlp", marks=LONG), pytest.param("triton", "ehnn-transformer", marks=LONG)],
 )
 def test_it_compiles_as_one_graph_for_batches_of_any_size(backend: str, model: str) -> None:
     told = {"EHNN_BACKEND": backend, "TRITON_INTERPRET": "1"}
