@@ -147,13 +147,9 @@ def train(h: Hypergraph, part: Tensor, given: Any) -> dict[str, Any]:
         with bounded_memory(given.rows):
             logits = model(h, torch.where(hide, CLASSES, every))
             loss = F.cross_entropy(logits[hide], y[hide])
-            optimizer.zero_grad(set_to_none=True)
-            loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+            descend(model, optimizer, loss)
         now = time.perf_counter() - start
-        progress = max(step / given.steps, now / given.seconds)
-        optimizer.param_groups[0]["lr"] = given.lr * rate(progress, given.warm_up)
+        schedule(given, optimizer, step, now)
         last = step == given.steps or now > given.seconds
         if step % given.evaluate_every == 0 or last:
             with torch.no_grad(), bounded_memory(given.rows):
@@ -206,19 +202,29 @@ def train_sampled(h: Hypergraph, part: Tensor, given: Any) -> dict[str, Any]:
     for step in range(1, given.steps + 1):
         seeds = training[torch.randint(len(training), (given.sampled,), generator=generator)].unique()
         loss = F.cross_entropy(logits_of(seeds), h.y[seeds])
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
+        descend(model, optimizer, loss)
         now = time.perf_counter() - start
-        progress = max(step / given.steps, now / given.seconds)
-        optimizer.param_groups[0]["lr"] = given.lr * rate(progress, given.warm_up)
+        schedule(given, optimizer, step, now)
         if step % given.evaluate_every == 0:
             print(f"step {step}: loss {loss.item():.4f}, {now:.1f} s", flush=True)
         if now > given.seconds:
             break
     scores = {"valid": accuracy(1), "test": accuracy(2)}
     return scores | {"steps": step, "seconds": round(now, 1), "scored": given.scored}
+
+
+def descend(model: nn.Module, optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    """One step along the clipped gradient."""
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+
+
+def schedule(given: argparse.Namespace, optimizer: torch.optim.Optimizer, step: int, now: float) -> None:
+    """The learning rate after ``step`` steps and ``now`` seconds, whichever is nearer to its end."""
+    progress = max(step / given.steps, now / given.seconds)
+    optimizer.param_groups[0]["lr"] = given.lr * rate(progress, given.warm_up)
 
 
 def rate(progress: float, warm_up: float) -> float:
