@@ -6,22 +6,8 @@ r"""A whole φ as one kernel of a GPU: LayerNorm, two or three products and what
     y = x + W_3 h_2 + r_{m}
 
 for each row, with act = dropout ∘ relu, t the row of its order in a table and r the row of a second table,
-the residual plus b₃. Without a second hidden layer h₂ is h₁. Nothing but x is kept. The backward pass makes
-h₁ and h₂ again, and with the gradient ȳ of a row and act′ (1/(1 − p) where h > 0, else 0)
-
-.. math::
-    \bar z_2 &= \mathrm{act}' \cdot W_3^\top \bar y, \quad \bar z_1 = \mathrm{act}' \cdot W_2^\top \bar z_2,
-    \quad \bar n = W_1^\top \bar z_1, \quad \bar{\hat x} = \gamma \bar n \\
-    \bar x &= \bar y + \tfrac1\sigma \left( \bar{\hat x} - \mathrm{mean}(\bar{\hat x})
-    - \hat x \, \mathrm{mean}(\hat x \bar{\hat x}) \right)
-
-while the parameters get sums over the rows:
-
-.. math::
-    \bar W_3 &= \textstyle\sum \bar y h_2^\top, \quad \bar W_2 = \sum \bar z_2 h_1^\top, \quad
-    \bar W_1 = \sum \bar z_1 n^\top, \quad \bar r_m = \sum \bar y, \quad \bar b_2 = \sum \bar z_2 \\
-    \bar\gamma &= \textstyle\sum \hat x \bar n, \quad \bar\beta = \sum \bar n, \quad
-    \bar t_o = \sum \bar z_1 \text{ over the rows of order } o
+the residual plus b₃. Without a second hidden layer h₂ is h₁. Nothing but x is kept: the backward pass makes
+h₁ and h₂ again and follows the formulas of `triton`, where the gradient of r is that of b₃ by rows of m.
 
 It is off unless the environment variable ``EHNN_FUSED_PHI`` is 1. It agrees with the definition in Triton's
 interpreter, but its present form has not yet been measured on a GPU.
