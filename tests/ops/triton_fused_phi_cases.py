@@ -14,7 +14,7 @@ import pytest
 import torch
 from ops_helpers import assert_as_good_as_plain, values_and_gradients
 from torch import Tensor, library
-from whole_phi import (
+from whole_phi_cases import (
     SEED,
     compare_compiled,
     compare_runs,

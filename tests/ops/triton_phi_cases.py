@@ -13,7 +13,7 @@ os.environ["TRITON_INTERPRET"] = "1"
 import pytest
 import torch
 from torch import library
-from whole_phi import (
+from whole_phi_cases import (
     compare_compiled,
     compare_runs,
     compare_with_plain,
