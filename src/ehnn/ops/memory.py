@@ -7,13 +7,15 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
+from torch.utils import checkpoint
 
 from ehnn._utils.validation import as_count
 
 from .dispatch import transformed
 
 _rows: int | None = None
+_VMAPPED = not hasattr(checkpoint, "_NoopSaveInputs")
+"""Whether checkpoints work inside `vmap`; those of PyTorch 2.11 call a function that has no rule for it."""
 
 
 @contextmanager
@@ -45,9 +47,9 @@ def bound(rows: int) -> int | None:
 
 def checkpointed(fn: Callable[..., Tensor], *args: Tensor) -> Tensor:
     """``fn(*args)``, made again in the backward pass; kept in `torch.func.grad`, which has no such hooks."""
-    if transformed() and not in_vmap():
+    if transformed() and not (_VMAPPED and in_vmap()):
         return fn(*args)
-    return checkpoint(fn, *args, use_reentrant=False)
+    return checkpoint.checkpoint(fn, *args, use_reentrant=False)
 
 
 def in_vmap() -> bool:
