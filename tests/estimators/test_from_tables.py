@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ehnn
+from ehnn.tables.later import ask
 
 pd = pytest.importorskip("pandas")
 
@@ -47,6 +48,45 @@ def test_a_table_is_fitted_saved_and_asked_about_later_tables(tmp_path: Path) ->
     assert found.shape == (30,)
     with pytest.raises(ValueError, match="reads the columns 'age' of a table of nodes"):
         again.predict(members())
+
+
+def asked_ages(nodes: Any, sets: Any = None) -> dict[str, float]:
+    """What a later table of people makes the model read, whatever part a person is predicted in."""
+    source = ehnn.tables.Source(members() if sets is None else sets, nodes, table().reader.layout)
+    found = ask(table().reader, source)
+    assert sorted(np.concatenate([part.places for part in found.parts])) == [*range(len(found.names))]
+    ages = {}
+    for part in found.parts:
+        assert part.h.x is not None
+        assert part.h.node_names is not None
+        ages |= {str(part.h.node_names[row]): part.h.x[row, 0].item() for row in part.rows}
+    return ages
+
+
+def test_later_columns_of_known_nodes_are_read() -> None:
+    later = people().assign(age=lambda t: 100 - t.age)
+    assert asked_ages(later)["p7"] == 93
+
+
+def test_a_later_table_needs_only_what_is_new() -> None:
+    sets = pd.DataFrame({"person": ["new", "p7", "p9"], "club": "club of three"})
+    nodes = pd.DataFrame({"person": ["new", "p9"], "age": [50, None]})
+    assert asked_ages(nodes, sets) == {"new": 50, "p7": 7, "p9": 9}
+
+
+def test_later_weights_are_read() -> None:
+    weighted = members().assign(weight=2.0)
+    read = {"node_column": "person", "edge_column": "club", "weight_column": "weight"}
+    reader = ehnn.tables.read(weighted, "team", nodes=people(), **read).reader
+    found = ask(reader, ehnn.tables.Source(weighted.assign(weight=3.0), people(), reader.layout))
+    assert [part.h.incidence_weight.unique().tolist() for part in found.parts] == [[3.0]]
+
+
+def test_the_column_of_roles_is_read() -> None:
+    with_roles = members().assign(part=["chair", "member"] * 48)
+    read = {"node_column": "person", "edge_column": "club", "role_column": "part"}
+    data = ehnn.tables.read(with_roles, "team", nodes=people(), **read)
+    assert not any("not read" in remark for remark in data.remarks)
 
 
 def test_labels_of_other_things_are_refused() -> None:

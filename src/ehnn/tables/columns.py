@@ -151,6 +151,11 @@ class Number:
     column: str
     mean: float
 
+    @property
+    def channels(self) -> int:
+        """How many numbers it becomes."""
+        return 1
+
     def encode(self, values: Values, table: Table) -> np.ndarray:
         """``[owners, 1]``."""
         used = values.used
@@ -167,6 +172,11 @@ class Category:
 
     column: str
     values: tuple[str, ...]
+
+    @property
+    def channels(self) -> int:
+        """How many numbers it becomes."""
+        return len(self.values)
 
     def encode(self, values: Values, table: Table) -> np.ndarray:
         """``[owners, classes]``."""
@@ -283,6 +293,16 @@ def encode(features: Sequence[Feature], columns: Columns | None, count: int) -> 
         assert columns is not None
         parts.append(feature.encode(values_of(columns, feature.column, count), columns.table))
     return torch.from_numpy(np.concatenate(parts, 1))
+
+
+def said(features: Sequence[Feature], columns: Columns | None, count: int) -> np.ndarray:
+    """``[count, channels]``: where `encode` has what a table says, not what stands for a missing cell."""
+    parts = [np.zeros((count, 0), bool)]
+    for feature in features:
+        assert columns is not None
+        there = values_of(columns, feature.column, count).codes >= 0
+        parts.append(np.repeat(there[:, None], feature.channels, 1))
+    return np.concatenate(parts, 1)
 
 
 def feature_from(about: dict[str, Any]) -> Feature:

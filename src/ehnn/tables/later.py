@@ -83,8 +83,8 @@ def _parts(reader: Reader, joined: Merged, new: Hypergraph) -> Iterator[Part]:
 
     What a model reads of a row depends on how large its hyperedges are (of a set: how frequent its members
     are). Many new rows at once would change that for all. So the hyperedges (members) of training grow by a
-    few new rows in each part; new hyperedges are whole in all parts. A row that is as it was in training is
-    predicted in the hypergraph of training.
+    few new rows in each part; new hyperedges are whole in all parts. A row with the hyperedges (members) of
+    training is predicted in the hypergraph of training, with the columns and weights that are known now.
     """
     known = reader.known
     assert known is not None
@@ -99,7 +99,7 @@ def _parts(reader: Reader, joined: Merged, new: Hypergraph) -> Iterator[Part]:
     changed[(known.num_nodes, known.num_edges)[side] :] = True
     same = ~changed[units]
     if same.any():
-        yield _part(reader.task, known, units, same, joined, new)
+        yield _part(reader.task, _as_now(known, joined.h), units, same, joined, new)
     others = np.flatnonzero(~same)
     limit = (known.num_nodes, known.num_edges)
     moving = added & (index[1 - side] < limit[1 - side])
@@ -111,6 +111,18 @@ def _parts(reader: Reader, joined: Merged, new: Hypergraph) -> Iterator[Part]:
         here[units[chosen]] = True
         kept = ~moving | here[index[side]]
         yield _part(reader.task, _some(joined.h, kept), units, chosen, joined, new)
+
+
+def _as_now(known: Hypergraph, joined: Hypergraph) -> Hypergraph:
+    """The nodes, hyperedges and incidences of training with the columns and weights of ``joined``."""
+    there, wanted = (_keys(h.index.numpy(), joined) for h in (joined, known))
+    rows = torch.from_numpy(np.searchsorted(there, wanted))
+    return known.replace(
+        x=None if joined.x is None else joined.x[: known.num_nodes],
+        edge_x=None if joined.edge_x is None else joined.edge_x[: known.num_edges],
+        edge_weight=None if joined.edge_weight is None else joined.edge_weight[: known.num_edges],
+        incidence_weight=None if joined.incidence_weight is None else joined.incidence_weight[rows],
+    )
 
 
 def _part(

@@ -35,11 +35,21 @@ class Merged:
     new_edges: int
 
 
-def merge(known: Hypergraph, new: Hypergraph, sets: str = "named") -> Merged:
+def merge(
+    known: Hypergraph,
+    new: Hypergraph,
+    sets: str = "named",
+    said: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
+) -> Merged:
     """Join ``new`` to ``known``. Nodes of one name are one; features are those of ``new``.
 
-    ``sets`` says which hyperedges are one: ``"named"``: those of one name, with the members of both.
-    ``"same"``: those of one name and the same members. ``"new"``: none.
+    Args:
+        known: nodes and hyperedges that come first.
+        new: those that are added.
+        sets: which hyperedges are one: ``"named"``: those of one name, with the members of both. ``"same"``:
+            those of one name and the same members. ``"new"``: none.
+        said: of ``new.x`` and ``new.edge_x``, ``[rows, channels]``: where they say something; elsewhere what
+            is known of a node or hyperedge stays. None: everywhere.
 
     >>> from ehnn.io import from_named_edges
     >>> found = merge(from_named_edges({"s": ["a", "b"]}), from_named_edges({"s": ["c"], "t": ["a", "c"]}))
@@ -60,8 +70,8 @@ def merge(known: Hypergraph, new: Hypergraph, sets: str = "named") -> Merged:
     kept = np.sort(index.shape[1] - 1 - last)
     h = Hypergraph.from_incidence(
         index[:, kept], len(node_names), len(edge_names),
-        _rows(known.x, new.x, nodes, len(node_names)),
-        _rows(known.edge_x, new.edge_x, edges, len(edge_names)),
+        _rows(known.x, new.x, nodes, len(node_names), said[0]),
+        _rows(known.edge_x, new.edge_x, edges, len(edge_names), said[1]),
         edge_weight=_weights(known.edge_weight, new.edge_weight, edges, len(edge_names)),
         incidence_weight=_joined(known, new, kept), roles=_roles(known, new, kept),
         node_names=tuple(node_names), edge_names=tuple(edge_names),
@@ -104,12 +114,17 @@ def marked(keys: np.ndarray, h: Hypergraph) -> np.ndarray:
     return keys * MAX_ROLES + (0 if h.roles is None else h.roles.numpy())
 
 
-def _rows(known: Tensor | None, new: Tensor | None, places: np.ndarray, count: int) -> Tensor | None:
+def _rows(
+    known: Tensor | None, new: Tensor | None, places: np.ndarray, count: int, said: np.ndarray | None
+) -> Tensor | None:
     if known is None or new is None:
         return None
     found = known.new_zeros((count, known.shape[1]))
     found[: len(known)] = known
-    found[torch.from_numpy(places)] = new.to(known.dtype)
+    at, values = torch.from_numpy(places), new.to(known.dtype)
+    if said is not None:
+        values = torch.where(torch.from_numpy(said) | (at >= len(known)).unsqueeze(1), values, found[at])
+    found[at] = values
     return found
 
 

@@ -15,7 +15,7 @@ from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io._cells import is_missing
 
-from .columns import Feature, encode, feature_from, new_texts, with_node_table
+from .columns import Feature, encode, feature_from, new_texts, said, with_node_table
 from .layouts import Layout
 from .merged import Merged, merge
 from .sheet import Columns, Sheet
@@ -125,10 +125,12 @@ class Reader:
             raise ValueError(f"the model reads the columns {told}{more} of a table of nodes: give --nodes")
 
     def join(self, sheet: Sheet) -> Merged:
-        """A later table beside that of training."""
+        """A later table beside that of training; a cell that it lacks is as it was in training."""
         new = self.graph(sheet)
         known = new if self.known is None else self.known
-        return merge(known, new, self._identity(sheet))
+        nodes = said(self.node_features, sheet.nodes, new.num_nodes)
+        edges = said(self.edge_features, sheet.edges, new.num_edges)
+        return merge(known, new, self._identity(sheet), (nodes, edges))
 
     def _identity(self, sheet: Sheet) -> str:
         """Which sets are one; see `merge`. Sets without names are known by their place in one file alone."""
