@@ -17,6 +17,7 @@ from ehnn.estimators.portfolio.nets import standard
 from ehnn.estimators.portfolio.node_table import NodeTable
 from ehnn.estimators.portfolio.outputs import Output
 from ehnn.estimators.portfolio.selection import class_bias, hopeless, temperature
+from ehnn.estimators.weights import in_order_of
 from ehnn.tasks.hypergraphs import overlap_hypergraphs
 
 FAST = {"budget": 0.01}  # the simple members alone
@@ -146,6 +147,32 @@ def test_weights_of_rows_and_classes() -> None:
     assert first < second
     with pytest.raises(ValueError, match=r"one number per row \(200\), got \[3\]"):
         ehnn.NodeClassifier(**FAST).fit(h, y.tolist(), sample_weight=[1, 2, 3])
+
+
+def test_weights_are_found_by_name_where_labels_are() -> None:
+    pd = pytest.importorskip("pandas")
+    h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2], [2, 3]], 4).replace(node_names=tuple("abcd"))
+    y, weight = pd.Series([0, 1, 0, 1], [*"abcd"]), pd.Series([1.0, 2.0, 3.0, 4.0], [*"abcd"])
+    assert in_order_of(y, weight) == in_order_of(y, weight.iloc[::-1]) == [1, 2, 3, 4]
+    assert in_order_of(dict(y), dict(weight.iloc[::-1])) == [1, 2, 3, 4]
+    assert in_order_of([0, 1, 0, 1], weight) is weight
+    named = {"model": "ehnn-mlp", "width": 8, "epochs": 3, "validation_fraction": 0}
+    first, second = (
+        ehnn.NodeClassifier(**named).fit(h, y, sample_weight=w).predict_proba(h)
+        for w in (weight, weight.iloc[::-1])
+    )
+    np.testing.assert_array_equal(first, second)
+    with pytest.raises(ValueError, match="number for each label: 'd' and 0 more have none"):
+        ehnn.NodeClassifier(**named).fit(h, y, sample_weight=weight.drop("d"))
+    with pytest.raises(ValueError, match="each name once"):
+        in_order_of(y, pd.concat([weight, weight]))
+
+
+def test_options_are_of_our_layers() -> None:
+    h, y = circles()
+    options = {"options": {"aggregation": "sum"}, "budget": 8, "epochs": 2}
+    fitted = ehnn.NodeClassifier(**options).fit(h, y.tolist())
+    assert {"EHNN-MLP", "HGNN"} <= {row["member"] for row in fitted.leaderboard_}
 
 
 def test_hyperedges(tmp_path: Path) -> None:

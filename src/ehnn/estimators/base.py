@@ -57,7 +57,7 @@ class Estimator:
             ``(d_in, d_out) -> nn.Module`` of a module with ``module(h) -> [rows, d_out]``.
         width: channels between the layers.
         dropout: between the layers.
-        options: further arguments of the layer or baseline.
+        options: further arguments of the layer or baseline; with ``model="auto"``, of EHNN-MLP.
         features: of nodes: ``"given"``, ``"structural"`` (degrees, orders: see `structural_features`),
             ``"both"``, or ``"auto"``, which is given ones where there are any.
         lr, weight_decay: of Adam; ``"auto"`` has its own.

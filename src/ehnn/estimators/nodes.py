@@ -29,7 +29,7 @@ from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
-from .weights import class_weights, row_weights, warn_unread
+from .weights import class_weights, in_order_of, row_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -71,7 +71,8 @@ class NodeEstimator(Estimator):
                 labels of ``h``. A label per node is in the order of the nodes: by number where they are
                 numbers from 0, else as in ``as_hypergraph(h).node_names``, where nodes of lists, mappings
                 and frames stand in the order in which they first appear. `predict` keeps the same order.
-            sample_weight: a weight for each row of ``y``, of its share in the loss and in the figures.
+            sample_weight: a weight for each row of ``y``, of its share in the loss and in the figures; by
+                name where both have names.
         """
         assert isinstance(self, NodeEstimator)
         plan = self._plan()
@@ -79,7 +80,7 @@ class NodeEstimator(Estimator):
         graph, nodes, values = self._labels(h, y)
         self.targets_ = self._learn(values)
         target = self._spread(graph, nodes, self.targets_.encode(values))
-        weight = self._weights(graph, nodes, target, sample_weight)
+        weight = self._weights(graph, nodes, target, in_order_of(y, sample_weight))
         if self.model == "auto":
             return self._fit_auto(graph, target, weight)
         if isinstance(self.model, str) and not plan.is_ehnn:

@@ -12,7 +12,7 @@ from torch import Tensor
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
-from .labels import as_list, plain_class
+from .labels import as_list, has_names, plain_class
 from .targets import Classes, Targets
 
 
@@ -26,6 +26,25 @@ def warn_unread(h: Hypergraph, model: Any) -> None:
             "of the estimators of nodes, hyperedges and incidences do",
             stacklevel=3,
         )
+
+
+def in_order_of(y: Any, given: Any) -> Any:
+    """A ``sample_weight`` with names in the order of ``y``, where that has names too; else as it is.
+
+    Names are the keys of a mapping, or the index of a Series that has one of its own.
+    """
+    named = [isinstance(one, Mapping) or has_names(one) for one in (y, given)]
+    if not all(named):
+        return given
+    weights = dict(given.items())
+    if len(weights) < len(given):
+        raise ValueError("sample_weight must have each name once")
+    names = list(y) if isinstance(y, Mapping) else y.index.tolist()
+    missing = [name for name in names if name not in weights]
+    if missing:
+        told = f"{short(missing[0])} and {len(missing) - 1} more have none"
+        raise ValueError(f"sample_weight must have a number for each label: {told}")
+    return [weights[name] for name in names]
 
 
 def row_weights(given: Any, rows: int) -> np.ndarray | None:
