@@ -225,6 +225,28 @@ def test_incidences(tmp_path: Path) -> None:
         ehnn.IncidenceClassifier(model="hgnn").fit(edges, known)
 
 
+def test_incidences_of_a_frame_are_its_rows(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    generator = np.random.default_rng(0)
+    pairs = [(f"n{v}", f"e{e}") for e in range(40) for v in generator.choice(20, 4, replace=False)]
+    frame = pd.DataFrame(pairs, columns=["node", "edge"]).sample(frac=1, random_state=1)
+    label = frame.node.str[1:].astype(int) % 2
+    for y in (label, label.to_numpy(), label.set_axis(pd.MultiIndex.from_frame(frame))):
+        model = ehnn.IncidenceClassifier(**FAST).fit(frame, y)
+        assert (model.predict(frame) == label).mean() > 0.95
+        assert model.score(frame, y) > 0.95
+    table = ehnn.tables.read(frame.assign(kind=label), "kind", task="incidences", regression=False)
+    assert (ehnn.IncidenceClassifier(**FAST).fit(table).predict(frame) == label).mean() > 0.95
+    twice = pd.concat([frame, frame.head(3)], ignore_index=True)
+    kept = pd.concat([label, label.head(3)]).to_numpy()
+    model = ehnn.IncidenceClassifier(**FAST).fit(twice, kept, sample_weight=np.ones(163))
+    assert model.predict(twice).shape == (163,)
+    with pytest.raises(
+        ValueError, match=r"row 160 \(from 0\) of the frame says [01] of a node in a hyperedge"
+    ):
+        ehnn.IncidenceClassifier(**FAST).fit(twice, np.append(kept[:160], 1 - kept[160:]))
+
+
 def test_hypergraphs(tmp_path: Path) -> None:
     members, y = overlap_hypergraphs(40)
     fitted = ehnn.HypergraphClassifier(**FAST).fit(members[:30], y[:30])

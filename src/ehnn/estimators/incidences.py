@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 from ehnn.tables import TableData
+from ehnn.tables.frames import is_frame
 
 from .auto_incidences import AutoIncidences
 from .base import Estimator, Self
@@ -20,7 +22,7 @@ from .explain.explanation import Explanations
 from .explain.rows import IncidenceQuestions
 from .finite import finite_outputs
 from .from_tables import asked_of, logits_of, reader_of
-from .inputs import as_hypergraph
+from .inputs import as_hypergraph, incidence_lines
 from .kinds import Classifies
 from .labels import as_list, has_names, hidden_minus_ones, is_missing
 from .portfolio.outputs import Output
@@ -32,8 +34,9 @@ from .weights import class_weights, row_weights
 class IncidenceClassifier(Classifies, Estimator):
     """Which class is a node of *within a hyperedge*: sender or receiver of a message, substrate or product?
 
-    Rows are incidences. ``y`` of `fit` is a mapping from (node, hyperedge) to the class, or a sequence in the
-    order of ``as_hypergraph(h).index``; None or NaN: no label. It learns from the labels of the node in other
+    Rows are incidences in the order of ``as_hypergraph(h).index``, or the rows of a DataFrame of pairs. ``y``
+    of `fit` is a class for each of them, or a mapping from (node, hyperedge) to the class; None or NaN: no
+    label. It learns from the labels of the node in other
     hyperedges, degrees and orders compared with the other members, features, and how like a node is to the
     others. Labels in the same hyperedge are not read, so whole hyperedges may be without labels.
 
@@ -68,14 +71,20 @@ class IncidenceClassifier(Classifies, Estimator):
         settings = self._auto_settings()
         self.reader_ = reader_of(h, type(self).__name__)
         graph = self._graph(h)
-        values = incidence_values(graph, h.y if y is None and isinstance(h, TableData) else y)
+        lines = incidence_lines(h, graph)
+        values = incidence_values(graph, h.y if y is None and isinstance(h, TableData) else y, lines)
         self.targets_ = self._learn(values)
         target = self.targets_.encode(values)
-        rows = row_weights(sample_weight, len(values))
+        rows = _of_incidences(
+            row_weights(sample_weight, len(values) if lines is None else len(lines)), lines, graph
+        )
         weight = class_weights(self.class_weight, self.targets_, target)
         if rows is not None:
             weight = rows if weight is None else weight * rows
-        judging = None if validation is None else _judging(validation, self.targets_.labelled(target).numpy())
+        judging = None
+        if validation is not None:
+            labelled = self.targets_.labelled(target).numpy()
+            judging = _judging(_of_incidences(np.asarray(validation), lines, graph), labelled)
         self.history_, self.best_epoch_ = [], 0
         self.n_features_in_ = 0 if graph.x is None else graph.x.shape[1]
         output = Output.of(self.targets_)
@@ -87,25 +96,35 @@ class IncidenceClassifier(Classifies, Estimator):
         return graph.replace(x=None, edge_x=None) if self.features == "structural" else graph
 
     def _logits(self, h: Any) -> Tensor:
-        """``[num_incidences, outputs]``."""
+        """``[rows, outputs]``."""
         self._check_fitted()
         asked = asked_of(self.reader_, h)
         if asked is not None:
-            return logits_of(asked, lambda graph: finite_outputs(self.model_.logits(self._graph(graph))))
-        return finite_outputs(self.model_.logits(self._graph(h)))
+            found = logits_of(asked, lambda graph: finite_outputs(self.model_.logits(self._graph(graph))))
+            lines = asked.lines if is_frame(h) else None
+        else:
+            graph = self._graph(h)
+            found, lines = finite_outputs(self.model_.logits(graph)), incidence_lines(h, graph)
+        if lines is None:
+            return found
+        if (lines < 0).any():
+            raise ValueError(f"row {int(np.argmin(lines))} (from 0) of the frame has no node or no hyperedge")
+        return found[torch.from_numpy(lines)]
 
     def predict(self, h: Any) -> np.ndarray:
-        """``[num_incidences]`` classes, in the order of ``as_hypergraph(h).index``."""
+        """``[rows]`` classes, in the order of ``as_hypergraph(h).index`` or of the rows of a DataFrame."""
         logits = self._logits(h)
         return self.targets_.predict(self._decided(logits))
 
     def score(self, h: Any, y: Any) -> float:
         """Accuracy over the labelled incidences."""
         self._check_fitted()
-        target = self.targets_.encode(incidence_values(self._graph(h), y))
+        graph = self._graph(h)
+        lines = incidence_lines(h, graph)
+        target = self.targets_.encode(incidence_values(graph, y, lines))
         if not bool(self.targets_.labelled(target).any()):
             raise ValueError("there is nothing to score: not one incidence has a label")
-        return self.targets_.score(self._decided(self._logits(h)), target)
+        return self.targets_.score(self._decided(self._logits(h)), target if lines is None else target[lines])
 
     def explain(
         self, h: Any, rows: Any, *, target: Any = None, most: int = MOST, neighbourhood: int = INCIDENCES
@@ -155,16 +174,28 @@ def _judging(validation: Any, labelled: np.ndarray) -> np.ndarray:
     return found
 
 
-def incidence_values(h: Hypergraph, y: Any) -> list[Any]:
-    """A label for each incidence, in the order of ``h.index``, from a sequence or a mapping of pairs."""
+def _of_incidences(given: np.ndarray | None, lines: np.ndarray | None, h: Hypergraph) -> np.ndarray | None:
+    """What is said of each row of a frame as what is said of each incidence: of equal rows the last."""
+    if given is None or lines is None or given.shape != lines.shape:
+        return given
+    found = np.zeros(h.num_incidences, given.dtype)
+    found[lines] = given
+    return found
+
+
+def incidence_values(h: Hypergraph, y: Any, lines: np.ndarray | None = None) -> list[Any]:
+    """A label for each incidence, in the order of ``h.index``, from a sequence or a mapping of pairs.
+
+    ``lines``: the incidence that each entry of a sequence is of; None: they are in that order.
+    """
     y = hidden_minus_ones(y)
-    if has_names(y):
+    if has_names(y) and (lines is None or y.index.nlevels == 2):
         y = dict(zip(y.index.tolist(), as_list(y), strict=True))
     if not isinstance(y, Mapping):
-        values = as_list(y)
-        if len(values) != h.num_incidences:
-            raise ValueError(f"y must have one row per incidence ({h.num_incidences}), got {len(values)}")
-        return values
+        values, rows = as_list(y), h.num_incidences if lines is None else len(lines)
+        if len(values) != rows:
+            raise ValueError(f"y must have one row per incidence ({rows}), got {len(values)}")
+        return values if lines is None else _by_incidence(h, values, lines)
     node, edge = h.index.tolist()
     nodes = h.node_names or range(h.num_nodes)
     edges = h.edge_names or range(h.num_edges)
@@ -173,3 +204,18 @@ def incidence_values(h: Hypergraph, y: Any) -> list[Any]:
     if unknown:
         raise ValueError(f"y: {short(next(iter(unknown)))} is no (node, hyperedge) of the hypergraph")
     return [None if is_missing(y.get(name)) else y[name] for name in names]
+
+
+def _by_incidence(h: Hypergraph, values: list[Any], lines: np.ndarray) -> list[Any]:
+    """Labels of rows of a frame as those of incidences; equal rows must have the same."""
+    found: list[Any] = [None] * h.num_incidences
+    for row, (value, i) in enumerate(zip(values, lines.tolist(), strict=True)):
+        if is_missing(value):
+            continue
+        if found[i] is not None and found[i] != value:
+            raise ValueError(
+                f"y: row {row} (from 0) of the frame says {short(value)} of a node in a hyperedge, and an "
+                f"earlier row says {short(found[i])}"
+            )
+        found[i] = value
+    return found

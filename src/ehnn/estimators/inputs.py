@@ -18,6 +18,7 @@ from ehnn._utils.validation import repeated, short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.tables import Layout, TableData, read_sheet
+from ehnn.tables.frames import is_frame
 
 from .labels import is_missing, plain
 
@@ -81,6 +82,16 @@ def _from_lists(edges: Iterable[Any]) -> Hypergraph:
     return Hypergraph.from_edges(lists) if numbers else io.from_named_edges(lists)  # type: ignore[arg-type]
 
 
+def incidence_lines(data: Any, h: Hypergraph) -> np.ndarray | None:
+    """``[rows]`` the incidence of ``h = as_hypergraph(data)`` that each row of a DataFrame is; else None."""
+    if not is_frame(data):
+        return None
+    frame = _as_pandas(data)
+    (nodes, _), (edges, _) = (_codes(frame[c].tolist()) for c in _node_and_edge(list(frame.columns)))
+    there = h.index[1].numpy() * h.num_nodes + h.index[0].numpy()
+    return np.searchsorted(there, edges * h.num_nodes + nodes)
+
+
 def _from_pandas(frame: Any) -> Hypergraph:
     if not hasattr(frame, "columns"):
         raise ValueError(f"a pandas frame of (node, hyperedge) rows is expected, got {type(frame).__name__}")
@@ -128,11 +139,18 @@ def _from_other_frame(frame: Any) -> Hypergraph:
     """Of polars or pyarrow."""
     if not hasattr(frame, "columns") or not hasattr(frame, "to_pandas"):
         raise ValueError(f"a DataFrame of (node, hyperedge) rows is expected, got {type(frame).__name__}")
-    if type(frame).__module__.startswith("pyarrow"):
-        return _from_pandas(frame.to_pandas())
+    return _from_pandas(_as_pandas(frame))
+
+
+def _as_pandas(frame: Any) -> Any:
+    module = type(frame).__module__.partition(".")[0]
+    if module == "pandas":
+        return frame
+    if module == "pyarrow":
+        return frame.to_pandas()
     import pandas as pd
 
-    return _from_pandas(pd.DataFrame({column: frame[column].to_list() for column in frame.columns}))
+    return pd.DataFrame({column: frame[column].to_list() for column in frame.columns})
 
 
 def _from_array(array: Any) -> Hypergraph:

@@ -43,11 +43,13 @@ class Asked:
         names: of the rows: ``(node,)``, ``(set,)`` or ``(node, set)``.
         parts: they hold each row once.
         remarks: on what was not there in training.
+        lines: of nodes within sets: which of the rows each line of a table of pairs is, -1 for none.
     """
 
     names: list[tuple[Any, ...]]
     parts: list[Part]
     remarks: list[str]
+    lines: np.ndarray | None = None
 
 
 def ask(reader: Reader, source: Source, alone: bool = False) -> Asked:
@@ -72,9 +74,10 @@ def ask_sheet(reader: Reader, sheet: Sheet, alone: bool = False) -> Asked:
         joined = reader.join(sheet)
         parts = list(_parts(reader, joined, new))
         remarks += _strangers(reader, sheet, joined)
-    names: list[tuple[Any, ...]] = [(name,) for name in (edge_names if reader.task == "sets" else node_names)]
     if reader.task == "incidences":
-        names = [(node_names[v], edge_names[e]) for v, e in new.index.T.tolist()]
+        pairs = [(node_names[v], edge_names[e]) for v, e in new.index.T.tolist()]
+        return Asked(pairs, parts, remarks, None if sheet.incidences is None else sheet.incidences.owner)
+    names: list[tuple[Any, ...]] = [(name,) for name in (edge_names if reader.task == "sets" else node_names)]
     return Asked(names, parts, remarks)
 
 
