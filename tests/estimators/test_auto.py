@@ -10,6 +10,7 @@ import torch
 
 import ehnn
 from ehnn import estimators
+from ehnn.estimators.beside import beside
 from ehnn.estimators.models import Plan
 from ehnn.estimators.portfolio import linear
 from ehnn.estimators.portfolio.ehnn_net import EHNN
@@ -18,6 +19,7 @@ from ehnn.estimators.portfolio.node_table import NodeTable
 from ehnn.estimators.portfolio.outputs import Output
 from ehnn.estimators.portfolio.selection import class_bias, hopeless, temperature
 from ehnn.estimators.weights import in_order_of
+from ehnn.hypergraph import dual
 from ehnn.tasks.hypergraphs import overlap_hypergraphs
 
 FAST = {"budget": 0.01}  # the simple members alone
@@ -166,6 +168,44 @@ def test_weights_are_found_by_name_where_labels_are() -> None:
         ehnn.NodeClassifier(**named).fit(h, y, sample_weight=weight.drop("d"))
     with pytest.raises(ValueError, match="each name once"):
         in_order_of(y, pd.concat([weight, weight]))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_new_hyperedges_alone_are_judged_by_members_of_fit(tmp_path: Path, named: bool) -> None:
+    generator = np.random.default_rng(0)
+    sets = [generator.choice(range(i % 3, 60, 3), 3, replace=False).tolist() for i in range(90)]
+    known, later, kind = sets[:60], sets[60:], (np.arange(90) % 3).tolist()
+    fitted = ehnn.HyperedgeClassifier(**FAST)
+    if named:
+        names = [{f"{word}{i}": [f"n{v}" for v in e] for i, e in enumerate(part)}
+                 for word, part in (("e", known), ("q", later))]  # fmt: skip
+        known, later = names
+        fitted.fit(known, dict(zip(known, kind[:60], strict=True)))
+        some = {"e3": known["e3"], **later}
+        assert (fitted.predict(some) == [0, *kind[60:]]).all()
+        assert "member" in str(fitted.explain(later, ["q1"])[0]).splitlines()[1]
+    else:
+        fitted.fit(known, kind[:60])
+    assert (fitted.predict(later) == kind[60:]).all()
+    assert (fitted.predict([*known, *later] if not named else {**known, **later}) == kind).all()
+    fitted.save(tmp_path)
+    again = ehnn.estimators.load(tmp_path)
+    np.testing.assert_array_equal(again.predict_proba(later), fitted.predict_proba(later))
+    assert fitted.predict([[0, 3], [], [999]] if not named else {"a": ["n0", "n3"], "b": []})[0] == 0
+
+
+def test_new_hyperedges_have_features_of_known_members() -> None:
+    x = torch.randn(6, 2, generator=torch.Generator().manual_seed(0))
+    h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2], [3, 4], [4, 5]], x=x, edge_x=torch.eye(4))
+    new = ehnn.Hypergraph.from_edges([[0, 2], [3, 5]], 6, edge_x=torch.eye(4)[:2])
+    joined, groups = beside(dual(h), dual(new)).with_rows(np.arange(2))
+    assert joined.num_nodes == 6 and joined.edges()[0] == [0, 4]  # noqa: PT018
+    assert torch.equal(joined.x, torch.eye(4)[[0, 1, 2, 3, 0, 1]])
+    assert torch.equal(joined.edge_x, x)
+    assert groups.tolist() == [0, 1, 2, 3, 4, 5]
+    stranger = ehnn.Hypergraph.from_edges([[0, 6]], 7, edge_x=torch.eye(4)[:1])
+    assert beside(dual(h), dual(stranger)) is None  # it would need features of node 6
+    assert beside(dual(h), dual(h)) is None
 
 
 def test_options_are_of_our_layers() -> None:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+from torch import Tensor
+
 from ehnn.hypergraph import Hypergraph, dual
 
+from .auto import Seen
+from .beside import Beside, beside
 from .inputs import as_hypergraph
 from .kinds import Classifies, Regresses
+from .labels import plain
 from .nodes import NodeEstimator
+from .portfolio.node_table import label_passes
+from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors, plain_name
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -20,12 +29,69 @@ class HyperedgeEstimator(NodeEstimator):
     where `NodeEstimator` says node, read hyperedge. The models work on the dual hypergraph, in which
     hyperedges are nodes: hyperedges that share a node are co-members, ``edge_x`` are features of rows, and
     the members of a hyperedge are known by identity.
+
+    Hyperedges that were not there in `fit` are predicted beside those that were: `predict` may be given new
+    hyperedges alone. Nodes are found by name, or by number without names.
     """
 
     _row: ClassVar[str] = "hyperedge"
+    known_: ClassVar[Hypergraph | None] = None  # set by fit: the dual hypergraph
 
     def _rows_of(self, h: Any) -> Hypergraph:
         return dual(as_hypergraph(h))
+
+    def _remember(self, graph: Hypergraph) -> None:
+        vars(self)["known_"] = graph if self.hypergraph is None and self.reader_ is None else None
+
+    def _beside(self, graph: Hypergraph) -> Beside | None:
+        known = self.known_
+        if known is None and self.reader_ is not None and self.reader_.known is not None:
+            known = dual(self.reader_.known)
+        return None if known is None else beside(known, graph.to("cpu"))
+
+    def _of_given(self, h: Any) -> Tensor:
+        graph = self._rows_of(h)
+        found = self._beside(graph)
+        return self._of_all(graph) if found is None else found.of_all(self._of_seen)
+
+    def _of_seen(self, graph: Hypergraph, nodes: np.ndarray, edges: np.ndarray) -> Tensor:
+        return self._of_all(graph, Seen(nodes, edges, label_passes(len(nodes)), np.zeros(0, np.int64)))
+
+    def _whole(self, h: Any) -> Hypergraph:
+        graph = self._rows_of(h)
+        found = self._beside(graph)
+        return graph if found is None else found.with_rows(np.flatnonzero(found.places < 0))[0]
+
+    def _numbers(self, h: Any, wanted: Sequence[Any]) -> list[int]:
+        numbers, found = super()._numbers(h, wanted), self._beside(self._rows_of(h))
+        if found is None:
+            return numbers
+        new = found.places < 0
+        return np.where(new, found.known.num_nodes + np.cumsum(new) - 1, found.places)[numbers].tolist()
+
+    @property
+    def _saved(self) -> Hypergraph | None:
+        """What is saved of `known_`: names that are no text or integers cannot be."""
+        names = () if self.known_ is None else self.known_.edge_names or ()
+        return self.known_ if all(isinstance(plain(name), (str, int)) for name in names) else None
+
+    def _about(self) -> dict[str, Any]:
+        if self._saved is None:
+            return super()._about()
+        names = self._saved.edge_names
+        kept = None if names is None else [plain_name(name) for name in names]
+        return super()._about() | {"known": hypergraph_about(self._saved) | {"edge_names": kept}}
+
+    def _tensors(self) -> dict[str, Tensor]:
+        return super()._tensors() | ({} if self._saved is None else hypergraph_tensors(self._saved))
+
+    def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
+        super()._restore(about, tensors)
+        told = about.get("known")
+        if told is not None:  # not in older files
+            names = told["edge_names"]
+            found = hypergraph_from(told, tensors)
+            vars(self)["known_"] = found.replace(edge_names=None if names is None else tuple(names))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

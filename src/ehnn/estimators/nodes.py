@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.roles import refuse_roles
 from ehnn.tables import TableData
 
-from .auto import AutoNodes
+from .auto import AutoNodes, Seen
 from .base import Estimator, Self
 from .explain.asking import INCIDENCES, MOST, answer, limits
 from .explain.explanation import Explanations
@@ -79,6 +79,7 @@ class NodeEstimator(Estimator):
         self.reader_ = reader_of(h, type(self).__name__)
         graph, nodes, values = self._labels(h, y)
         self.targets_ = self._learn(values)
+        self._remember(graph)
         target = self._spread(graph, nodes, self.targets_.encode(values))
         weight = self._weights(graph, nodes, target, in_order_of(y, sample_weight))
         if self.model == "auto":
@@ -202,14 +203,20 @@ class NodeEstimator(Estimator):
         if asked is not None:
             return logits_of(asked, lambda graph: self._of_all(self._rows_of(graph)))
         if self.hypergraph is None:
-            return self._of_all(self._rows_of(h))
+            return self._of_given(h)
         graph = self._rows_of(self.hypergraph)
         rows = node_numbers(graph, as_list(h, f"{self._row}s"), self._row, self._row)
         return self._of_all(graph)[rows]
 
-    def _of_all(self, graph: Hypergraph) -> Tensor:
+    def _remember(self, graph: Hypergraph) -> None:
+        """Keep what predictions need of the hypergraph of fit, beside what the model has learned."""
+
+    def _of_given(self, h: Any) -> Tensor:
+        return self._of_all(self._rows_of(h))
+
+    def _of_all(self, graph: Hypergraph, seen: Seen | None = None) -> Tensor:
         if isinstance(self.model_, AutoNodes):
-            return finite_outputs(self.model_.logits(self._read(graph.to("cpu"))))
+            return finite_outputs(self.model_.logits(self._read(graph.to("cpu")), seen))
         plan = self._plan()
         return self._outputs(plan.prepare(self.features_.apply(graph, plan.is_ehnn)))
 
@@ -274,10 +281,18 @@ class NodeEstimator(Estimator):
             rows,
             lambda graph: NodeQuestions(self, graph if asked is None else self._rows_of(graph), *sizes),
             asked,
-            None if asked is not None else self._rows_of(h),
-            lambda graph, wanted: node_numbers(graph, wanted, self._row, self._row).tolist(),
+            None if asked is not None else self._whole(h),
+            lambda _, wanted: self._numbers(h, wanted),
             target,
         )
+
+    def _whole(self, h: Any) -> Hypergraph:
+        """The hypergraph in which rows of ``h`` are predicted."""
+        return self._rows_of(h)
+
+    def _numbers(self, h: Any, wanted: Sequence[Any]) -> list[int]:
+        """Where rows of ``h`` are in `_whole`."""
+        return node_numbers(self._rows_of(h), wanted, self._row, self._row).tolist()
 
     # ------------------------------------------------------------------ saving
 

@@ -1,0 +1,156 @@
+"""Hyperedges that are new, beside those of fit: their members are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ehnn.hypergraph import Hypergraph, dual
+from ehnn.tables.later import PASSES, SHARE
+
+from .labels import plain
+from .portfolio.company import set_hashes
+
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Two hypergraphs whose nodes are the rows of an estimator, as one.
+
+    Attributes:
+        known: the rows of fit.
+        new: rows that are asked about.
+        groups: ``[new.num_edges]`` numbers of its hyperedges, those of fit as they were there.
+        places: ``[new.num_nodes]`` the row of fit that each one is, -1: none.
+    """
+
+    known: Hypergraph
+    new: Hypergraph
+    groups: Array
+    places: Array
+
+    def with_rows(self, rows: Array) -> tuple[Hypergraph, Array]:
+        """The rows of fit, then these of ``new``; and for each hyperedge its number in fit, -1: new."""
+        known, new = self.known, self.new
+        number = np.full(new.num_nodes, -1)
+        number[rows] = known.num_nodes + np.arange(len(rows))
+        node, group = new.index.numpy()
+        kept = number[node] >= 0
+        own = np.stack([number[node[kept]], self.groups[group[kept]]])
+        count = max(known.num_edges, int(self.groups.max(initial=-1)) + 1)
+        chosen = torch.from_numpy(kept)
+        joined = Hypergraph.from_incidence(
+            np.concatenate([known.index.numpy(), own], 1), known.num_nodes + len(rows), count,
+            None if known.x is None or new.x is None else torch.cat([known.x, new.x[rows].to(known.x.dtype)]),
+            self._features(count), incidence_weight=self._weights(chosen),
+            roles=None if known.roles is None or new.roles is None
+            else torch.cat([known.roles, new.roles[chosen]]),
+            node_names=self._row_names(rows), edge_names=self._group_names(count),
+        ).replace(num_roles=known.num_roles)  # fmt: skip
+        return joined, np.where(np.arange(count) < known.num_edges, np.arange(count), -1)
+
+    def of_all(self, logits: Callable[[Hypergraph, Array, Array], Tensor]) -> Tensor:
+        """``[new.num_nodes, outputs]``: new rows beside those of fit, a few at a time.
+
+        Many at once would change how frequent the members are. ``logits`` takes a hypergraph and the numbers
+        in fit of its nodes and hyperedges, -1 for new ones.
+        """
+        rows, same = np.flatnonzero(self.places < 0), np.flatnonzero(self.places >= 0)
+        size = max(-(-len(rows) // PASSES), self.known.num_nodes // SHARE, 1)
+        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+        found: list[Tensor] = []
+        for part in parts:
+            h, groups = self.with_rows(part)
+            nodes = np.where(np.arange(h.num_nodes) < self.known.num_nodes, np.arange(h.num_nodes), -1)
+            found.append(logits(h, nodes, groups)[self.known.num_nodes :])
+        if len(same):
+            every = np.arange(self.known.num_nodes), np.arange(self.known.num_edges)
+            found.append(logits(self.known, *every)[torch.from_numpy(self.places[same])])
+        order = torch.from_numpy(np.concatenate([*parts, same]))
+        values = torch.cat(found)
+        return torch.empty_like(values).index_copy_(0, order, values)
+
+    def _features(self, count: int) -> Tensor | None:
+        if self.known.edge_x is None:
+            return None
+        found = self.known.edge_x.new_zeros(count, self.known.edge_x.shape[1])
+        found[: self.known.num_edges] = self.known.edge_x
+        if self.new.edge_x is not None:
+            found[torch.from_numpy(self.groups)] = self.new.edge_x.to(found.dtype)
+        return found
+
+    def _weights(self, chosen: Tensor) -> Tensor | None:
+        first, second = self.known.incidence_weight, self.new.incidence_weight
+        if first is None and second is None:
+            return None
+        first = torch.ones(self.known.num_incidences) if first is None else first
+        second = torch.ones(self.new.num_incidences) if second is None else second
+        return torch.cat([first, second[chosen].to(first.dtype)])
+
+    def _row_names(self, rows: Array) -> tuple[Any, ...] | None:
+        if self.known.node_names is None:
+            return None
+        taken = set(self.known.node_names)
+        given = self.new.node_names or range(self.new.num_nodes)
+        names = (given[row] for row in rows.tolist())
+        return *self.known.node_names, *(f"{name} (new)" if name in taken else name for name in names)
+
+    def _group_names(self, count: int) -> tuple[Any, ...] | None:
+        if self.known.edge_names is None:
+            return None
+        names: list[Any] = [*self.known.edge_names, *[None] * (count - self.known.num_edges)]
+        for number, name in zip(self.groups.tolist(), _names(self.new), strict=True):
+            names[number] = name
+        return tuple(names)
+
+
+def beside(known: Hypergraph, new: Hypergraph) -> Beside | None:
+    """Rows that are asked about beside those of fit; None where they stand alone.
+
+    Hyperedges are found by name, or by number without names. Rows stand alone where they are those of fit
+    (named ones: include them), where no hyperedge of theirs is known, and where they lack features or roles
+    that fit had.
+    """
+    number = {plain(name): i for i, name in enumerate(_names(known))}
+    groups = np.array([number.get(plain(name), -1) for name in _names(new)], np.int64)
+    fresh = groups < 0
+    if fresh.all() or not known.num_nodes or not _alike(known, new, bool(fresh.any())):
+        return None
+    groups[fresh] = known.num_edges + np.arange(fresh.sum())
+    places = _places(known, new, set_hashes(dual(known)), set_hashes(dual(new), groups))
+    there = len(np.unique(places[places >= 0]))
+    named = known.node_names is not None and new.node_names is not None
+    if there == known.num_nodes and (named or there == new.num_nodes):
+        return None
+    return Beside(known, new, groups, places)
+
+
+def _places(known: Hypergraph, new: Hypergraph, sets: Array, new_sets: Array) -> Array:
+    """``[new.num_nodes]`` the row of the same name (or number) and the same set in ``known``, -1: none."""
+    if known.node_names is None or new.node_names is None:
+        places = np.arange(new.num_nodes)
+    else:
+        row = {plain(name): i for i, name in enumerate(known.node_names)}
+        places = np.array([row.get(plain(name), -1) for name in new.node_names], np.int64)
+    inside = (places >= 0) & (places < known.num_nodes)
+    return np.where(inside & (sets[np.where(inside, places, 0)] == new_sets), places, -1)
+
+
+def _alike(known: Hypergraph, new: Hypergraph, strangers: bool) -> bool:
+    """Whether the columns and roles of ``new`` are those of ``known``; known hyperedges need none."""
+    both = [(known.x, new.x)]
+    if new.edge_x is not None or known.edge_x is None or strangers:
+        both.append((known.edge_x, new.edge_x))
+    widths = [[0 if x is None else x.shape[1] for x in pair] for pair in both]
+    roles = (known.roles is None) == (new.roles is None) and new.num_roles <= known.num_roles
+    return roles and all(a == b for a, b in widths)
+
+
+def _names(h: Hypergraph) -> Any:
+    return range(h.num_edges) if h.edge_names is None else h.edge_names
