@@ -15,6 +15,7 @@ from ehnn.estimators.models import Plan
 from ehnn.estimators.portfolio import linear
 from ehnn.estimators.portfolio.ehnn_net import EHNN
 from ehnn.estimators.portfolio.nets import standard
+from ehnn.estimators.portfolio.node_members import node_members
 from ehnn.estimators.portfolio.node_table import NodeTable
 from ehnn.estimators.portfolio.outputs import Output
 from ehnn.estimators.portfolio.selection import class_bias, hopeless, temperature
@@ -209,10 +210,12 @@ def test_new_hyperedges_have_features_of_known_members() -> None:
 
 
 def test_options_are_of_our_layers() -> None:
-    h, y = circles()
-    options = {"options": {"aggregation": "sum"}, "budget": 8, "epochs": 2}
-    fitted = ehnn.NodeClassifier(**options).fit(h, y.tolist())
-    assert {"EHNN-MLP", "HGNN"} <= {row["member"] for row in fitted.leaderboard_}
+    plan = {"model": "ehnn-mlp", "width": 8, "dropout": 0.0, "options": {"aggregation": "sum"}, "epochs": 9}
+    specs = node_members(NodeTable(circles()[0]), Output("classes", 2), 60, plan, 10.0)
+    plans = {spec.name: dict(spec.options)["plan"]["options"] for spec in specs if spec.kind == "ehnn"}
+    assert plans.pop("EHNN-MLP") == {"aggregation": "sum"}
+    assert plans.keys() >= {"HGNN"}
+    assert {*plans.values()} == {None}
 
 
 def test_hyperedges(tmp_path: Path) -> None:

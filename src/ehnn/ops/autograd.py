@@ -102,7 +102,7 @@ def differentiable(
 
         @staticmethod
         def vmap(info: Any, in_dims: tuple[Any, ...], static: Any, depth: int, *tensors: Any) -> Any:
-            made = apply(Forward, static, depth + 1, *_leading(tensors, in_dims[2:], info.batch_size))
+            made = function(static, *_leading(tensors, in_dims[2:], info.batch_size), depth=depth + 1)
             return made, (0,) * len(made)
 
     Forward: Any = type(name, (Base,), {})  # the name is that of the ``grad_fn``
