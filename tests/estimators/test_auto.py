@@ -209,6 +209,20 @@ def test_new_hyperedges_have_features_of_known_members() -> None:
     assert beside(dual(h), dual(h)) is None
 
 
+@pytest.mark.parametrize(("value", "told"), [(float("nan"), "nan"), (float("inf"), "inf"), (-1.0, "-1")])
+def test_weights_must_be_numbers(value: float, told: str) -> None:
+    h, y = circles()
+    h = h.replace(edge_weight=torch.ones(h.num_edges).index_fill(0, torch.tensor([2]), value))
+    with pytest.raises(ValueError, match=f"edge_weight must be finite and not negative, got {told} in row 2"):
+        ehnn.NodeClassifier(**FAST).fit(h, y.tolist())
+
+
+def test_members_of_sets_are_in_alphabetical_order() -> None:
+    sets = [{"dan", "ann", "cy"}, {"bo", "dan"}]
+    assert ehnn.estimators.as_hypergraph(sets).node_names == ("ann", "cy", "dan", "bo")
+    assert ehnn.estimators.as_hypergraph(dict(enumerate(sets))).node_names == ("ann", "cy", "dan", "bo")
+
+
 def test_options_are_of_our_layers() -> None:
     plan = {"model": "ehnn-mlp", "width": 8, "dropout": 0.0, "options": {"aggregation": "sum"}, "epochs": 9}
     specs = node_members(NodeTable(circles()[0]), Output("classes", 2), 60, plan, 10.0)

@@ -140,7 +140,7 @@ def test_orders_outside_a_lookup_table():
         (lambda: Stack(4, 2, EHNNMLP, path=("nodes",)), r"at least two families, got \('nodes',\)"),
         (lambda: Stack(4, 2, EHNNMLP, path="nodes"), "at least two families, got 'nodes'"),
         (lambda: Stack(4, 2, EHNNMLP, path=("node", "edges")), r"families \('nodes', .*got 'node'"),
-        (lambda: Stack(4, 2, EHNNMLP(8, 8)), "layer must make layers, such as EHNNMLP, got one"),
+        (lambda: Stack(4, 2, EHNNMLP(8, 8)), "layer must be a factory .* got an instance of EHNNMLP"),
         (
             lambda: EHNNMLP(4, 8)(_features(4).x, _features(4)),
             r"h\.overlap\(source, target\), got Hypergraph",

@@ -62,3 +62,29 @@ def test_lines(text: str, layout: Layout) -> None:
 def test_white_space_separates_lines_without_another_separator() -> None:
     Path("a.txt").write_text("a b  c\nc d\n", encoding="utf-8")
     assert read_sheet(Path("a.txt"), Layout()).h.edges() == [[0, 1, 2], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "layout", "remark"),
+    [
+        ("a.csv", "id,members\ns,a;b;a\nt,b;c\n", Layout(), "1 members repeat a node of their set"),
+        ("a.csv", "id,x,y\ns,a,a\nt,b,c\n", Layout(members=("x", "y")), "1 members repeat a node"),
+        ("a.txt", "a b a\nb c d\n", Layout(), "1 members repeat a node"),
+        ("a.txt", "# my sets\n#\n\na b c\n#b c d\n", Layout(), "2 lines that begin with '# ' are left out"),
+        ("a.csv", "node,edge\na,s\n,s\nb,s\n,\n", Layout(),
+         "1 rows have no name in column 'node' and are left out, the first is a.csv, line 3"),
+    ],
+    ids=["lists", "columns", "lines", "comments", "nameless"],
+)  # fmt: skip
+def test_what_is_left_out_is_said(name: str, text: str, layout: Layout, remark: str) -> None:
+    Path(name).write_text(text)
+    sheet = read_sheet(Path(name), layout)
+    assert len(sheet.remarks) == 1
+    assert remark in sheet.remarks[0]
+    assert "my" not in (sheet.h.node_names or ())
+
+
+def test_an_empty_set_is_no_row_without_a_name() -> None:
+    Path("a.csv").write_text("node,edge\na,s\n,empty\n")
+    sheet = read_sheet(Path("a.csv"), Layout())
+    assert (sheet.h.num_edges, sheet.remarks) == (2, ())

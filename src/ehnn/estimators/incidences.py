@@ -27,7 +27,7 @@ from .kinds import Classifies
 from .labels import as_list, has_names, hidden_minus_ones, is_missing
 from .portfolio.outputs import Output
 from .targets import targets_from
-from .weights import class_weights, row_weights
+from .weights import check_weights, class_weights, row_weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -71,6 +71,7 @@ class IncidenceClassifier(Classifies, Estimator):
         settings = self._auto_settings()
         self.reader_ = reader_of(h, type(self).__name__)
         graph = self._graph(h)
+        check_weights(graph, self.model)
         lines = incidence_lines(h, graph)
         values = incidence_values(graph, h.y if y is None and isinstance(h, TableData) else y, lines)
         self.targets_ = self._learn(values)

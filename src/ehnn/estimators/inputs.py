@@ -17,6 +17,7 @@ from ehnn._utils.optional import suggest
 from ehnn._utils.validation import repeated, short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
+from ehnn.io.named import in_order
 from ehnn.tables import Layout, TableData, read_sheet
 from ehnn.tables.frames import is_frame
 
@@ -72,7 +73,7 @@ def _converted(data: Any) -> Hypergraph:
 
 def _from_lists(edges: Iterable[Any]) -> Hypergraph:
     try:
-        lists = [e if isinstance(e, str) else tuple(map(plain, e)) for e in edges]
+        lists = [e if isinstance(e, str) else tuple(map(plain, in_order(e))) for e in edges]
     except TypeError as error:
         raise ValueError(f"hyperedges must be collections of nodes: {error}") from error
     for i, edge in enumerate(lists):

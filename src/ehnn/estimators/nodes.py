@@ -29,7 +29,7 @@ from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
-from .weights import class_weights, in_order_of, row_weights, warn_unread
+from .weights import check_weights, class_weights, in_order_of, row_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -82,6 +82,7 @@ class NodeEstimator(Estimator):
         self._remember(graph)
         target = self._spread(graph, nodes, self.targets_.encode(values))
         weight = self._weights(graph, nodes, target, in_order_of(y, sample_weight))
+        check_weights(graph, self.model)
         if self.model == "auto":
             return self._fit_auto(graph, target, weight)
         if isinstance(self.model, str) and not plan.is_ehnn:

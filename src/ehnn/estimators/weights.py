@@ -28,6 +28,19 @@ def warn_unread(h: Hypergraph, model: Any) -> None:
         )
 
 
+def check_weights(h: Hypergraph, model: Any) -> None:
+    """A ValueError for weights of hyperedges or incidences that are no numbers; "auto" takes none below 0."""
+    for name in ("edge_weight", "incidence_weight"):
+        weight = getattr(h, name)
+        if weight is None:
+            continue
+        bad = ~weight.isfinite() | (weight < 0) if model == "auto" else ~weight.isfinite()
+        if bool(bad.any()):
+            row = int(bad.nonzero()[0])
+            wanted = "finite and not negative" if model == "auto" else "finite"
+            raise ValueError(f"{name} must be {wanted}, got {float(weight[row]):g} in row {row}")
+
+
 def in_order_of(y: Any, given: Any) -> Any:
     """A ``sample_weight`` with names in the order of ``y``, where that has names too; else as it is.
 

@@ -30,7 +30,8 @@ def from_named_edges(
 
     Nodes are numbered in order of first appearance, or in the order of ``node_names``, which may
     list nodes that are in no hyperedge and must list all the others. A mapping gives the names of the
-    hyperedges as its keys. A name repeated within a hyperedge counts once.
+    hyperedges as its keys. A name repeated within a hyperedge counts once. Members of a Python set are taken
+    in alphabetical order.
 
     >>> h = from_named_edges({"duet": ["ann", "bob"], "trio": ["bob", "cy", "ann"]})
     >>> h.node_names, h.edge_names, h.edges()
@@ -61,10 +62,17 @@ def _members(edges: Iterable[Iterable[Hashable]]) -> list[tuple[Hashable, ...]]:
         members = list(edges)
         text = next((e for e in members if isinstance(e, (str, bytes))), None)
         if text is None:
-            return list(map(tuple, members))
+            return [in_order(edge) for edge in members]
     except TypeError as error:
         raise ValueError(f"edges must be collections of node names: {error}") from error
     raise ValueError(f"edges must be collections of node names, got the text {short(text)} as a hyperedge")
+
+
+def in_order(edge: Iterable[Hashable]) -> tuple[Hashable, ...]:
+    """The members as they are given; of a set sorted, for its order changes from process to process."""
+    if isinstance(edge, (set, frozenset)):
+        return tuple(sorted(edge, key=lambda name: (str(name), type(name).__name__)))
+    return tuple(edge)
 
 
 def to_named_edges(h: Hypergraph) -> list[list[Hashable]] | dict[Hashable, list[Hashable]]:

@@ -55,7 +55,7 @@ class Block:
     def __post_init__(self) -> None:
         if isinstance(self.layer, nn.Module):
             name = type(self.layer).__name__
-            raise ValueError(f"layer must make layers, such as {name}, got one that is made")
+            raise ValueError(f"layer must be a factory (d_in, d_out) -> Layer, got an instance of {name}")
         if self.drop_kept and not self.residual:
             raise ValueError("drop_kept=True needs residual=True: without, nothing is kept")
 

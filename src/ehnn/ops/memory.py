@@ -23,7 +23,8 @@ def bounded_memory(rows: int = 2**20) -> Iterator[None]:
     """Inside, every φ takes at most ``rows`` rows at a time and keeps only its input for the backward pass.
 
     The activations between the layers of a φ (about seven of its inputs) are made again, chunk by chunk,
-    when gradients need them: a third more arithmetic for a fraction of the memory, and the same numbers.
+    when gradients need them: a third more arithmetic for a fraction of the memory, and the same numbers
+    (with dropout, other masks).
     For hypergraphs whose activations do not fit.
 
     >>> import ehnn

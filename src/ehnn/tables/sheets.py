@@ -15,7 +15,7 @@ import numpy as np
 
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
-from ehnn.io import from_named_edges, read_edge_lines
+from ehnn.io import from_named_edges
 from ehnn.io._cells import NO_NAME
 from ehnn.io._csv_roles import read_roles, role_words
 from ehnn.io._csv_sides import Side, as_floats
@@ -98,12 +98,23 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     pair = np.full(table.size, -1)
     pair[rows] = _incidence_numbers(h, *ends)
     within = Columns(table, pair, "the node in the set", IncidenceNames(h))
-    again = len(rows) - h.num_incidences
-    remarks = (f"{table.path}: {again} of {len(rows)} rows repeat a node of a set; they count once",)
+    again, nameless = len(rows) - h.num_incidences, _nameless(node.owner, edge.owner, h)
+    remarks = [f"{table.path}: {again} of {len(rows)} rows repeat a node of a set; they count once"] * bool(
+        again
+    )
+    if len(nameless):
+        told = f"{len(nameless)} rows have no name in column {short(layout.node)}"
+        remarks.append(f"{table.path}: {told} and are left out, the first is {table.place(int(nameless[0]))}")
     return Sheet(
-        table.path, layout, h, *sides, lambda e: table.place(int(first[e])), remarks=remarks * bool(again),
+        table.path, layout, h, *sides, lambda e: table.place(int(first[e])), remarks=tuple(remarks),
         incidences=within,
     )  # fmt: skip
+
+
+def _nameless(node: np.ndarray, edge: np.ndarray, h: Hypergraph) -> np.ndarray:
+    """Rows of a set without a node, other than those that say that a set has none."""
+    filled = np.append(h.orders.numpy() > 0, False)  # the last is of rows without a set
+    return np.flatnonzero((node < 0) & filled[edge])
 
 
 def _check_one_role(
@@ -139,12 +150,13 @@ def _sets(layout: Layout, table: Table) -> Sheet:
         h = read_one_hot_sets(layout.members, columns)
     elif len(columns) > 1:
         rows = zip(*(column.tolist() for column in columns), strict=True)
-        h = _from_lists([["" if name in NO_NAME else name for name in row] for row in rows])
+        lists = [["" if name in NO_NAME else name for name in row] for row in rows]
+        h = _from_lists(lists, table.path, remarks)
     elif layout.members[0] in table.lists:
-        h = _from_lists(table.lists[layout.members[0]])
+        h = _from_lists(table.lists[layout.members[0]], table.path, remarks)
     else:
         lists, separator, remarks = split_lists(columns[0].tolist(), layout.separator, table)
-        layout, h = replace(layout, separator=separator), _from_lists(lists)
+        layout, h = replace(layout, separator=separator), _from_lists(lists, table.path, remarks)
     if layout.edge_weight is not None:
         weights = as_floats(parse(table, layout.edge_weight, np.arange(table.size), float))
         h = h.replace(edge_weight=weights)
@@ -156,9 +168,14 @@ def _sets(layout: Layout, table: Table) -> Sheet:
     return Sheet(table.path, layout, h, None, about, table.place, remarks=tuple(remarks))
 
 
-def _from_lists(lists: Sequence[Sequence[str]]) -> Hypergraph:
-    """A hypergraph from lists of names, in which blanks do not count."""
-    return from_named_edges([[name for name in map(str.strip, one) if name] for one in lists])
+def _from_lists(lists: Sequence[Sequence[str]], path: str, remarks: list[str]) -> Hypergraph:
+    """A hypergraph from lists of names, in which blanks do not count; ``remarks`` say what is there twice."""
+    members = [[name for name in map(str.strip, one) if name] for one in lists]
+    h = from_named_edges(members)
+    again = sum(map(len, members)) - h.num_incidences
+    if again:
+        remarks.append(f"{path}: {again} members repeat a node of their set; they count once")
+    return h
 
 
 def _set_names(table: Table, column: str | None) -> tuple[str, ...]:
@@ -182,20 +199,23 @@ def _set_names(table: Table, column: str | None) -> tuple[str, ...]:
 
 
 def _lines(path: Path, layout: Layout, told: bool) -> Sheet:
-    text = read_text(path)
+    rows = read_text(path).splitlines(keepends=True)
+    above = next((i for i, row in enumerate(rows) if row.strip() and not _is_comment(row)), len(rows))
+    comments, text = sum(map(_is_comment, rows[:above])), "".join(rows[above:])
     lines = [line for line in text.splitlines() if line.strip()]
+    remarks = [f"{path}: {comments} lines that begin with '# ' are left out"] * bool(comments)
     if not lines:
         raise ValueError(f"{path} is empty: expected a set of names in each line")
     separator = layout.separator or separator_of(lines)
     if separator is None or len(separator) > 1:
-        h = read_edge_lines(path, separator=separator, named=True, skip_blank=True)
+        h = _from_lists([line.split(separator) for line in lines], str(path), remarks)
     else:
         lines_of = io.StringIO(text, newline="")
         reader = csv.reader(lines_of, delimiter=separator, skipinitialspace=True, strict=True)
         try:
-            h = _from_lists([row for row in reader if any(map(str.strip, row))])
+            h = _from_lists([row for row in reader if any(map(str.strip, row))], str(path), remarks)
         except csv.Error as error:
-            raise ValueError(f"{path}, line {reader.line_num}: {error}") from error
+            raise ValueError(f"{path}, line {above + reader.line_num}: {error}") from error
     if not told and h.num_edges > 2 and bool((h.orders == 2).all()):
         raise ValueError(
             f"{path}: each of the {h.num_edges} lines has two names. A node and its set: --layout pairs "
@@ -203,4 +223,12 @@ def _lines(path: Path, layout: Layout, told: bool) -> Sheet:
         )
     names = tuple(map(str, range(1, h.num_edges + 1)))
     layout = replace(layout, separator=separator)
-    return Sheet(str(path), layout, h.replace(edge_names=names), None, None, lambda e: f"{path}, set {e + 1}")
+    return Sheet(
+        str(path), layout, h.replace(edge_names=names), None, None, lambda e: f"{path}, set {e + 1}",
+        remarks=tuple(remarks),
+    )  # fmt: skip
+
+
+def _is_comment(row: str) -> bool:
+    """Whether a line above the sets is a comment: ``# text``, not ``#name``."""
+    return row.rstrip() == "#" or row.startswith("# ")
