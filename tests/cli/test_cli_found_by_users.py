@@ -132,3 +132,22 @@ def test_the_column_of_names_is_found_by_what_is_in_it() -> None:
     run(*command)
     run("predict", "--model", "m", "--data", "clubs.txt", "--nodes", table)
     assert {row["node"] for row in predictions()} == {f"p{i}" for i in range(12)}
+
+
+def test_an_example_replaces_no_file() -> None:
+    Path("mine.csv").write_text("my own data\n")
+    assert "mine.csv exists; choose another name, or replace it with --force" in run(
+        "data", "example", "mine.csv", code=2
+    )
+    assert Path("mine.csv").read_text() == "my own data\n"
+    run("data", "example", "mine.csv", "--force")
+
+
+def test_options_that_are_not_read_are_said() -> None:
+    rows = baskets()
+    given = ("train", "--data", basket_file(rows), "--edge-column", "basket", "--label-column", "kind")
+    told = run(*given, *FAST, "--lr", 0.1, "--valid", 0.1, "--out", "first")
+    assert "Note: --lr is not read with --model auto Note: --valid is not read with --model auto" in told
+    told = run(*given, *QUICK, "--budget", "fast", "--lr", 0.01, "--out", "second")
+    assert "Note: --budget is not read with --model ehnn-mlp" in told
+    assert "--lr is not read" not in told

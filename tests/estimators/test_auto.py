@@ -223,6 +223,30 @@ def test_members_of_sets_are_in_alphabetical_order() -> None:
     assert ehnn.estimators.as_hypergraph(dict(enumerate(sets))).node_names == ("ann", "cy", "dan", "bo")
 
 
+def test_inputs_that_say_less_than_they_seem_to() -> None:
+    with pytest.raises(ValueError, match="hyperedge 'f' has a missing node"):
+        ehnn.estimators.as_hypergraph({"e": ["a", "b"], "f": ["b", None]})
+    with pytest.raises(ValueError, match="hyperedges of names are given as lists"):
+        ehnn.estimators.as_hypergraph(np.array([["a", "b"], ["b", "c"]]))
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"node": ["a", "b"], "edge": ["e", "e"], "weight": [1.0, 2.0]})
+    with pytest.warns(UserWarning, match="column 'weight' of the frame is not read"):
+        ehnn.estimators.as_hypergraph(frame)
+
+
+def test_class_weights_are_saved_with_their_classes(tmp_path: Path) -> None:
+    h, y = circles()
+    ehnn.NodeClassifier(**FAST, class_weight={0: 2.0, 1: 1.0}).fit(h, y.tolist()).save(tmp_path)
+    assert ehnn.estimators.load(tmp_path).class_weight == {0: 2.0, 1: 1.0}
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_seeds_are_in_range(seed: int) -> None:
+    h, y = circles()
+    with pytest.raises(ValueError, match="random_state must be from 0 to 2⁶³ − 1, got"):
+        ehnn.NodeClassifier(**FAST, random_state=seed).fit(h, y.tolist())
+
+
 def test_options_are_of_our_layers() -> None:
     plan = {"model": "ehnn-mlp", "width": 8, "dropout": 0.0, "options": {"aggregation": "sum"}, "epochs": 9}
     specs = node_members(NodeTable(circles()[0]), Output("classes", 2), 60, plan, 10.0)

@@ -34,7 +34,10 @@ def list_all() -> None:
 
 
 @data.command(no_args_is_help=True)
-def example(path: Annotated[Path, typer.Argument(help="The CSV file to write.")]) -> None:
+def example(
+    path: Annotated[Path, typer.Argument(help="The CSV file to write.")],
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
     """Write a table to try the commands on: functions of SciPy, the words they use, and their modules.
 
     The module of every third function is given; the others are blank.
@@ -44,7 +47,10 @@ def example(path: Annotated[Path, typer.Argument(help="The CSV file to write.")]
     """
     from ehnn import datasets
 
+    from .run_folder import check_target
+
     with readable_errors():
+        check_target(path, [], force)
         datasets.write_example(path)
     typer.echo(f"Written: {path}")
 

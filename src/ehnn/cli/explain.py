@@ -95,8 +95,10 @@ def _class_of(estimator: Any, target: str | None) -> Any:
     from ehnn._utils.validation import short
 
     classes = getattr(estimator, "classes_", None)
-    if target is None or classes is None:
+    if target is None:
         return None
+    if classes is None:
+        raise ValueError(f"--target is for classes, got {target!r} of a model that predicts numbers")
     found = [c for c in classes.tolist() if str(c) == target]
     if not found:
         raise ValueError(f"--target {target!r} is not a class; known: {short(classes.tolist(), 300)}")

@@ -152,6 +152,8 @@ def own_data(
         request = Request(
             source, task, label, columns, regression, settings, valid, test, seed, runs
         )  # fmt: skip
+        for option in _unread(context, model):
+            typer.echo(f"Note: {option} is not read with --model {model}", err=True)
         train_table(request, out, fresh)
 
 
@@ -163,14 +165,32 @@ def as_budget(text: str) -> str | float:
         return text
 
 
+_OF_ONE_MODEL = ("lr", "weight_decay", "patience", "valid")
+
+
+def _unread(context: typer.Context, model: str) -> list[str]:
+    """Options that were given and that the model does not read; HyperedgePredictor reads all of them."""
+    if context.params["task"] == "hyperedges":
+        return []
+    unread = _OF_ONE_MODEL if model == "auto" else ("budget",)
+    return [_option(name) for name in _given(context) if name in unread]
+
+
+def _given(context: typer.Context) -> list[str]:
+    """Names of the options on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return [name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE"]
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
 def _refuse_options(context: typer.Context) -> None:
     """Options before the name of a task would be lost."""
-    given = [
-        name for name in context.params
-        if str(getattr(context.get_parameter_source(name), "name", "")) == "COMMANDLINE"
-    ]  # fmt: skip
+    given = _given(context)
     if given:
-        option = "--" + given[0].replace("_", "-")
+        option = _option(given[0])
         task = context.invoked_subcommand
         fail(f"{option} must follow the task: ehnn train {task} {option} …")
 

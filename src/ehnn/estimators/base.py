@@ -154,6 +154,8 @@ class Estimator:
             raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
         if isinstance(self.random_state, bool) or not isinstance(self.random_state, (int, np.integer)):
             raise ValueError(f"random_state must be an integer, got {self.random_state!r}")
+        if not 0 <= self.random_state < 2**63:
+            raise ValueError(f"random_state must be from 0 to 2⁶³ − 1, got {self.random_state!r}")
         return Plan(self.model, as_count(self.width, "width", 1), self.dropout, self.options)
 
     def _device(self) -> torch.device:
@@ -284,6 +286,8 @@ class Estimator:
         )
         if not isinstance(self.model, str):
             params["model"] = None
+        if isinstance(params.get("class_weight"), Mapping):  # JSON has keys of text alone
+            params["class_weight"] = [[plain(k), v] for k, v in params["class_weight"].items()]
         about = {
             "class": type(self).__name__, "ehnn": __version__, "params": params, "fitted": self._about(),
             "history": self.history_, "best_epoch": self.best_epoch_,
@@ -324,6 +328,8 @@ class Estimator:
         params = dict(about["params"])
         if params.get("model") is None:
             params["model"] = model
+        if isinstance(params.get("class_weight"), list):
+            params["class_weight"] = dict(params["class_weight"])
         found = cls(**params)
         found._restore(about["fitted"], tensors)
         found.history_, found.best_epoch_ = about["history"], about["best_epoch"]

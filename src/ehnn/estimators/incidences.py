@@ -117,10 +117,11 @@ class IncidenceClassifier(Classifies, Estimator):
         logits = self._logits(h)
         return self.targets_.predict(self._decided(logits))
 
-    def score(self, h: Any, y: Any) -> float:
-        """Accuracy over the labelled incidences."""
+    def score(self, h: Any, y: Any = None) -> float:
+        """Accuracy over the labelled incidences; ``y`` None: the labels of a table."""
         self._check_fitted()
         graph = self._graph(h)
+        y = h.y if y is None and isinstance(h, TableData) else y
         lines = incidence_lines(h, graph)
         target = self.targets_.encode(incidence_values(graph, y, lines))
         if not bool(self.targets_.labelled(target).any()):

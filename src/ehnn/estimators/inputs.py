@@ -65,10 +65,18 @@ def _converted(data: Any) -> Hypergraph:
     if convert is not None and not isinstance(data, np.generic):
         return convert(data)
     if isinstance(data, Mapping):
-        return io.from_hif_dict(data) if "incidences" in data else io.from_named_edges(data)
+        return io.from_hif_dict(data) if "incidences" in data else _from_mapping(data)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return _from_lists(data)
     raise ValueError(f"a hypergraph must be {_HOW}; got {short(data)}")
+
+
+def _from_mapping(edges: Mapping[Any, Any]) -> Hypergraph:
+    found = io.from_named_edges(edges)
+    if any(map(is_missing, found.node_names or ())):
+        name = next(k for k, edge in edges.items() if any(map(is_missing, edge)))
+        raise ValueError(f"hyperedge {short(name)} has a missing node: {short(edges[name])}")
+    return found
 
 
 def _from_lists(edges: Iterable[Any]) -> Hypergraph:
@@ -97,6 +105,14 @@ def _from_pandas(frame: Any) -> Hypergraph:
     if not hasattr(frame, "columns"):
         raise ValueError(f"a pandas frame of (node, hyperedge) rows is expected, got {type(frame).__name__}")
     node, edge = _node_and_edge(list(frame.columns))
+    unread = [c for c in frame.columns if str(c).lower() in ("weight", "edge_weight", "role")]
+    if unread:
+        name = str(unread[0]).lower()
+        warnings.warn(
+            f"column {unread[0]!r} of the frame is not read: ehnn.tables.read(frame, {name}_column="
+            f"{unread[0]!r}, ...) reads it",
+            stacklevel=5,
+        )
     for column in (node, edge):
         missing = np.flatnonzero(frame[column].isna().to_numpy())
         if missing.size:
@@ -159,6 +175,11 @@ def _from_array(array: Any) -> Hypergraph:
     dense = not getattr(array, "is_sparse", False) and str(getattr(array, "layout", "strided")).endswith(
         "strided"
     )
+    if getattr(array.dtype, "kind", "f") in "USO":
+        raise ValueError(
+            f"an incidence matrix must hold 0 and 1, got {array.dtype} of shape {array.shape}; hyperedges of "
+            "names are given as lists: array.tolist()"
+        )
     if dense and array.ndim == 2 and not (array.shape[0] == 2 and _is_whole(array)):
         wrong = array[(array != 0) & (array != 1)]
         if len(wrong):

@@ -36,7 +36,8 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
     elif hasattr(y, "__array__"):
         y = np.asarray(y).tolist()
     if isinstance(y, (str, bytes)) or not isinstance(y, Sequence):
-        raise ValueError(f"{name} must be one label per row or a mapping from names, got {short(y)}")
+        wanted = "one label per row or a mapping from names" if name == "y" else "a sequence with one per row"
+        raise ValueError(f"{name} must be {wanted}, got {short(y)}")
     if len(y) and all(isinstance(v, list) and len(v) == 1 for v in y):
         y = [v[0] for v in y]
     return [plain(v) for v in y]

@@ -31,6 +31,8 @@ def answer(
     find: Callable[[Hypergraph, Sequence[Any]], list[int]], target: Any,
 ) -> Explanations:  # fmt: skip
     """Explanations of ``rows`` of the tables ``asked`` about, or of ``graph``."""
+    if rows is None:
+        raise ValueError("rows must say which predictions to explain, by name or number, got None")
     wanted = as_list([rows] if isinstance(rows, (str, int, tuple)) else rows, "rows")
     if asked is None:
         assert graph is not None
