@@ -34,8 +34,8 @@ def test_two_ranks(tmp_path: Path) -> None:
 
 
 def test_three_ranks(tmp_path: Path) -> None:
-    """Exactness, also between hyperedges; bytes sent are those of the formula."""
-    launch(3, tmp_path, ("exact", some(SPARSE, 16)), ("traffic", {}))
+    """Exactness, also between hyperedges; bytes sent are those of the formula, also if rows are rounded."""
+    launch(3, tmp_path, ("exact", some(SPARSE, 16)), ("traffic", {}), ("rounded", {}))
 
 
 def test_four_ranks(tmp_path: Path) -> None:

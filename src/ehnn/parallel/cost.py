@@ -27,7 +27,8 @@ class LayerTraffic:
 def layer_traffic(overlap: ShardedOverlap, width: int, heads: int = 0, itemsize: int = 4) -> LayerTraffic:
     """What `EHNNMLP` (``heads=0``) or `EHNNTransformer` sends, for nodes to others or others to nodes.
 
-    ``overlap`` is that of a shard, ``itemsize`` the bytes of a number.
+    ``overlap`` is that of a shard, ``itemsize`` the bytes of a number, which on the wire may be fewer
+    (`Ranks`).
     All-to-all: ghost rows × width. All-reduce: members × width. Attention adds logits or a log-sum-exp per
     head. Nothing grows with nodes, hyperedges or incidences.
 
@@ -40,11 +41,12 @@ def layer_traffic(overlap: ShardedOverlap, width: int, heads: int = 0, itemsize:
     local = overlap.source_to_group
     sent = len(local.plan.sends) if isinstance(local, (PushPairs, PullPairs)) else 0
     ghosts = local.plan.ghosts if isinstance(local, (PushPairs, PullPairs)) else 0
+    wire = itemsize if overlap.ranks.wire is None else overlap.ranks.wire.itemsize
     if isinstance(local, PushPairs):
-        there, back = width * itemsize + heads * _LSE, (width + heads) * itemsize + heads * _LSE
+        there, back = width * wire + heads * _LSE, (width + heads) * wire + heads * _LSE
         there, back = ghosts * there, sent * back
     else:
-        row = (width + heads) * itemsize  # values and logits; the gradients of both
+        row = (width + heads) * wire  # values and logits; the gradients of both
         there, back = sent * row, ghosts * row
     members = overlap.num_members
     pool = members * width * itemsize

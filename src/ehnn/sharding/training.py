@@ -134,17 +134,17 @@ def train_shards(run: ShardRun, out: str | Path, *, device: str = "cpu", quiet: 
         _write_predictions(run, folder, manifest, task, result)
         if ranks.rank == 0:
             save_tensors(folder / BEST, {name: value[0] for name, value in result.best.items()})
-            write_json(folder / RECORD, record(run, manifest, result, ranks.size))
+            write_json(folder / RECORD, record(run, manifest, result, ranks))
     return result
 
 
-def record(run: ShardRun, manifest: dict[str, Any], result: Result, ranks: int) -> dict[str, Any]:
+def record(run: ShardRun, manifest: dict[str, Any], result: Result, ranks: parallel.Ranks) -> dict[str, Any]:
     """What is known about a run that has ended."""
     best = {"valid": result.best_valid[0], "epoch": result.best_epoch[0], "test": result.selected()[0]}
     settings = {k: v for k, v in asdict(run).items() if k != "shards"}
     return {
-        "task": "nodes", "settings": settings, "ranks": ranks, "totals": manifest["totals"],
-        "classes": manifest.get("classes", []), "best": best,
+        "task": "nodes", "settings": settings, "ranks": ranks.size, "wire": str(ranks.wire or "exact"),
+        "totals": manifest["totals"], "classes": manifest.get("classes", []), "best": best,
     }  # fmt: skip
 
 
