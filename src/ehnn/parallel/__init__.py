@@ -15,6 +15,7 @@ from .running import RunningPools
 from .sampled_task import SampledNodes
 from .sampling import sample
 from .shards import Shard, shard
+from .streamed import StreamedFeatures, WithStreamed
 from .train import ShardNodes, fit_shard
 
 __all__ = [
@@ -29,7 +30,9 @@ __all__ = [
     "SampledNodes",
     "Shard",
     "ShardNodes",
+    "StreamedFeatures",
     "Traffic",
+    "WithStreamed",
     "backward",
     "balanced",
     "cut_report",
