@@ -90,7 +90,7 @@ class ShardRun:
 
     def make(self, task: parallel.ShardNodes, outputs: int, ranks: parallel.Ranks) -> nn.Module:
         """The model of one rank."""
-        named, size = NAMED[self.model], {"width": self.width, "dropout": self.dropout}
+        named, size = NAMED[self.model], dict[str, Any](width=self.width, dropout=self.dropout)
         if not self.stream_features:
             return named.make(task.num_features, outputs, **size).to(DTYPES[self.dtype])
         inner, features = named.make(self.width, outputs, **size), StreamedFeatures(self.shards, ranks)
