@@ -2,7 +2,7 @@
 
 from ehnn._utils.moved import former
 
-from .cost import LayerTraffic, layer_traffic
+from .cost import LayerTraffic, Machine, StepSeconds, layer_traffic, step_seconds
 from .data import BalancedBatches, balanced
 from .files import load_shard, save_shards
 from .gradients import backward, mean_over_ranks, sum_gradients
@@ -24,12 +24,14 @@ __all__ = [
     "KnownLabels",
     "LayerTraffic",
     "LostRankError",
+    "Machine",
     "Partition",
     "Ranks",
     "RunningPools",
     "SampledNodes",
     "Shard",
     "ShardNodes",
+    "StepSeconds",
     "StreamedFeatures",
     "Traffic",
     "WithStreamed",
@@ -48,6 +50,7 @@ __all__ = [
     "save_shards",
     "shard",
     "start",
+    "step_seconds",
     "stop",
     "sum_gradients",
     "with_parts",
