@@ -44,6 +44,8 @@ WIDTHS = (8, 32, 64)
 GHOSTS = (1000, 10_000, 40_000)
 PLANS = ((10**9, 10**8, 4 * 10**8, 64), (10**10, 10**9, 4 * 10**9, 512))
 """Incidences, nodes, hyperedges, ranks."""
+_TENSORS = 14
+"""Tensors [rows, width] that a step of one pair of layers holds on a CPU."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -129,11 +131,13 @@ def compared(given: argparse.Namespace, ranks: int, machine: Machine) -> tuple[f
 
 def planned(incidences: int, nodes: int, edges: int, ranks: int, machine: Machine) -> str:
     """A line about a size that has not been run, on cores like this one with a network of 10 GB/s each."""
-    network = Machine(**(vars(machine) | {"byte": machine.byte + 1e-10}))
-    cost = step_seconds(nodes, edges, incidences, int(0.4 * edges), ranks, 64, network)
+    network, ghosts = Machine(**(vars(machine) | {"byte": machine.byte + 1e-10})), int(0.4 * edges)
+    cost = step_seconds(nodes, edges, incidences, ghosts, ranks, 64, network)
+    rows = (nodes + edges + ghosts) / ranks
+    memory = 80 * incidences / ranks + rows * (130 + _TENSORS * 4 * 64)
     return (
         f"{incidences:.0e} incidences on {ranks} ranks of one core, width 64: {cost.total:.0f} s a step, "
-        f"{cost.exchange:.1f} s of them to exchange"
+        f"{cost.exchange:.1f} s of them to exchange, {memory / 1e9:.0f} GB each"
     )
 
 
