@@ -5,6 +5,11 @@ exchange to `Plan` on two ranks; the rows of other sizes and more ranks are pred
 the processor, so that ranks may share cores. Prints also what the formula says of 10⁹ and 10¹⁰ incidences::
 
     python paper/benchmarks/cost_model.py --out results
+
+With ``--bandwidth`` seconds are those of the clock, on a network that is as slow as that. On Linux, as root,
+one of 50 MB/s for two ranks together is made by ``unshare -n sh -c "ip link set lo up; tc qdisc add dev lo
+root tbf rate 400mbit burst 1mb latency 50ms; GLOO_SOCKET_IFNAME=lo python … --bandwidth 25e6 --ranks 2"``.
+``EHNN_WIRE=bfloat16`` halves the bytes.
 """
 
 from __future__ import annotations
@@ -56,6 +61,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2, 3, 4])
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--out", default=None, help="folder of the rows")
+    parser.add_argument("--bandwidth", type=float, default=None, help="bytes per second that a rank can send")
     parser.add_argument("--exchange", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.exchange:
@@ -115,24 +121,36 @@ def call(*arguments: str, torchrun: int = 0, script: str = __file__) -> dict[str
 
 
 def compared(given: argparse.Namespace, ranks: int, machine: Machine) -> tuple[float, float]:
-    """Processor seconds of a step, measured (mean of the ranks) and predicted."""
+    """Seconds of a step, measured (mean of the ranks) and predicted."""
     script = str(Path(__file__).with_name("parallel.py"))
     with tempfile.TemporaryDirectory() as folder:
         cut = call("partition", given.data, folder, f"--ranks={ranks}", "--method=growing", script=script)
         run = ("run", folder, f"--width={given.width}", f"--steps={given.steps}")
         found = call(*run, torchrun=ranks, script=script)
     sizes = [sum(cut[name]) for name in ("nodes", "edges", "incidences")]
-    predicted = step_seconds(*sizes, cut["ghosts"], ranks, given.width, machine)
-    measured = float(np.mean(found["cpu_seconds"]))
+    machine = machine if given.bandwidth is None else slower(machine, given.bandwidth)
+    predicted = step_seconds(*sizes, cut["ghosts"], ranks, given.width, machine, wire_bytes())
+    measured = float(np.mean(found["cpu_seconds" if given.bandwidth is None else "seconds"]))
     told = f"{predicted.total:.3f} predicted ({predicted.exchange:.3f} of them to exchange)"
     print(f"{ranks} ranks, {cut['ghosts']} ghosts: {measured:.3f} s, {told}", flush=True)
     return measured, predicted.total
 
 
+def slower(machine: Machine, bandwidth: float) -> Machine:
+    """``machine`` on a network of so many bytes per second."""
+    return Machine(**(vars(machine) | {"byte": machine.byte + 1 / bandwidth}))
+
+
+def wire_bytes() -> int:
+    """Bytes of a number on the wire."""
+    wire = Ranks(wire=os.environ.get("EHNN_WIRE", "exact")).wire
+    return 4 if wire is None else wire.itemsize
+
+
 def planned(incidences: int, nodes: int, edges: int, ranks: int, machine: Machine) -> str:
     """A line about a size that has not been run, on cores like this one with a network of 10 GB/s each."""
-    network, ghosts = Machine(**(vars(machine) | {"byte": machine.byte + 1e-10})), int(0.4 * edges)
-    cost = step_seconds(nodes, edges, incidences, ghosts, ranks, 64, network)
+    ghosts = int(0.4 * edges)
+    cost = step_seconds(nodes, edges, incidences, ghosts, ranks, 64, slower(machine, 1e10))
     rows = (nodes + edges + ghosts) / ranks
     memory = 80 * incidences / ranks + rows * (130 + _TENSORS * 4 * 64)
     return (
@@ -144,10 +162,13 @@ def planned(incidences: int, nodes: int, edges: int, ranks: int, machine: Machin
 def write(given: argparse.Namespace, found: dict[int, tuple[float, float]], machine: Machine) -> None:
     """Two rows for each number of ranks."""
     command = shlex.join(["python", "paper/benchmarks/cost_model.py", *sys.argv[1:]])
-    row = {"selection": "none", "metric": "processor seconds per step", "std": None, "runs": 1, "paper": None}
+    kind, place = "processor seconds per step", ""
+    if given.bandwidth is not None:
+        kind, place = "seconds per step", f", {given.bandwidth / 1e6:g} MB/s, {wire_bytes()} bytes a number"
+    row = {"selection": "none", "metric": kind, "std": None, "runs": 1, "paper": None}
     row |= provenance(command, settings=vars(machine))
     rows = [
-        row | {"setting": f"cost model: {given.data}, width {given.width}, {ranks} ranks"}
+        row | {"setting": f"cost model: {given.data}, width {given.width}, {ranks} ranks{place}"}
         | {"model": m, "mean": s}
         for ranks, both in found.items()
         for m, s in zip(("measured", "formula"), both, strict=True)
