@@ -161,7 +161,8 @@ def planned(incidences: int, nodes: int, edges: int, ranks: int, machine: Machin
 
 def write(given: argparse.Namespace, found: dict[int, tuple[float, float]], machine: Machine) -> None:
     """Two rows for each number of ranks."""
-    command = shlex.join(["python", "paper/benchmarks/cost_model.py", *sys.argv[1:]])
+    wire = [f"EHNN_WIRE={os.environ['EHNN_WIRE']}"] if "EHNN_WIRE" in os.environ else []
+    command = shlex.join([*wire, "python", "paper/benchmarks/cost_model.py", *sys.argv[1:]])
     kind, place = "processor seconds per step", ""
     if given.bandwidth is not None:
         kind, place = "seconds per step", f", {given.bandwidth / 1e6:g} MB/s, {wire_bytes()} bytes a number"
