@@ -26,9 +26,9 @@ def test_one_rank() -> None:
 
 
 def test_two_ranks(tmp_path: Path) -> None:
-    """Exactness, attention with large logits, a training curve from files, data parallel gradients."""
+    """Exactness, also with weights and large logits, a training curve from files, data parallel gradients."""
     launch(
-        2, tmp_path, ("exact", some(UNIT, 8)), ("large_logits", {}),
+        2, tmp_path, ("exact", some(UNIT, 8)), ("weights", {}), ("large_logits", {}),
         ("training", {"directory": str(tmp_path / "shards")}), ("data_parallel", {}),
     )  # fmt: skip
 

@@ -164,6 +164,23 @@ def _curve(h: Hypergraph, ranks: Ranks, steps: int = 50) -> list[float]:
     return curve
 
 
+def weights(ranks: Ranks) -> None:
+    """Weights of incidences act between nodes and hyperedges as in one process, and can be taken away."""
+    pairs = (("nodes", "edges"), ("edges", "nodes"), ("nodes", "all"), ("all", "nodes"))
+    layers = iter(LAYERS.items())
+    for h in hypergraphs().values():
+        generator = torch.Generator().manual_seed(3)
+        own = torch.rand(h.num_incidences, generator=generator, dtype=torch.float64) + 0.5
+        h = h.replace(incidence_weight=own)
+        for p_name, p in partitions(h, ranks.size).items():
+            s, (name, make) = parallel.shard(h, p, ranks), next(layers)
+            for source, target in pairs:
+                torch.manual_seed(0)
+                layer = make(6 if source == "all" else 3, 4).double()
+                compare(s, h, layer, source, target, f"{name} on {p_name}, {source} to {target}, weighted")
+            assert not s.replace(incidence_weight=None)._families
+
+
 def rounded(ranks: Ranks) -> None:
     """Rows in bfloat16 on the wire: half the bytes, and errors of the size of its rounding."""
     h = random_hypergraph(80, 60, (1, 6), seed=7, d_node=8, dtype=torch.float32)

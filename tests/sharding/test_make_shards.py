@@ -13,7 +13,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from tables_for_tests import Written, written
+from tables_for_tests import Written, with_attributes, written
 
 from ehnn.parallel.files import read_manifest, read_shard
 from ehnn.parallel.owners import cut_report, given_partition
@@ -240,24 +240,15 @@ def test_options_that_cannot_work_are_refused() -> None:
         Job("a.parquet", "out", 2, valid=0.5, test=0.5)
 
 
-def with_attributes(w: Written, roles: object, weights: object = 1.5) -> Written:
-    """The same tables with columns ``role`` and ``weight`` of incidences."""
-    for file in sorted(w.members.iterdir()):
-        table = pd.read_parquet(file)
-        one = table.assign(role=roles(table) if callable(roles) else roles)
-        one.assign(weight=weights(table) if callable(weights) else weights).to_parquet(
-            file, row_group_size=100
-        )
-    return w
-
-
 def of_club(table: pd.DataFrame) -> pd.Series:
     """A role that is the same in rows that are repeated."""
     return table["member"].str[-1].astype(int).mod(3).map({0: "buyer", 1: "seller", 2: "agent"})
 
 
 def test_roles_and_weights_go_with_their_incidences(tmp_path: Path) -> None:
-    w = with_attributes(written(tmp_path), of_club, lambda t: t["club"] + t["member"].str[-2:].astype(int))
+    w = with_attributes(
+        written(tmp_path), role=of_club, weight=lambda t: t["club"] + t["member"].str[-2:].astype(int)
+    )
     job = job_of(w, tmp_path / "out", role_column="role", weight_column="weight")
     manifest = make_shards(job)
     assert manifest["roles"] == {"agent": 0, "buyer": 1, "seller": 2}
@@ -290,14 +281,14 @@ def test_tail_and_head_of_one_set_are_a_role_of_their_own(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"roles": lambda table: [None, *"a" * (len(table) - 1)]}, r"column 'role' of .* has 1 empty cells"),
-        ({"roles": 32}, "roles must be from 0 to 31, got 32"),
-        ({"roles": 0.5}, "column 'role' of .* must have words or integers"),
-        ({"roles": 0, "weights": "heavy"}, "column 'weight' of .* must have numbers"),
-        ({"roles": 0, "weights": np.inf}, "has weights that are not finite"),
+        ({"role": lambda table: [None, *"a" * (len(table) - 1)]}, r"column 'role' of .* has 1 empty cells"),
+        ({"role": 32}, "roles must be from 0 to 31, got 32"),
+        ({"role": 0.5}, "column 'role' of .* must have words or integers"),
+        ({"weight": "heavy"}, "column 'weight' of .* must have numbers"),
+        ({"weight": np.inf}, "has weights that are not finite"),
     ],
 )
 def test_attributes_that_cannot_be_read_are_refused(tmp_path: Path, change: dict, message: str) -> None:
-    w = with_attributes(written(tmp_path, files=1), **change)
+    w = with_attributes(written(tmp_path, files=1), **{"role": 0, "weight": 1.5} | change)
     with pytest.raises(ValueError, match=message):
         make_shards(job_of(w, tmp_path / "out", role_column="role", weight_column="weight"))

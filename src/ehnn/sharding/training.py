@@ -85,7 +85,7 @@ class ShardRun:
         """The task of one rank. A collective."""
         dtype = DTYPES[self.dtype]
         x = torch.ones(h.num_nodes, 1, device=h.device) if self.stream_features else h.features("nodes")
-        h = h.replace(x=x.to(dtype))  # type: ignore[assignment]
+        h = h.replace(x=x.to(dtype))
         return KnownLabels(h, self.hidden, self.seed) if self.known_labels else parallel.ShardNodes(h)
 
     def make(self, task: parallel.ShardNodes, outputs: int, ranks: parallel.Ranks) -> nn.Module:
