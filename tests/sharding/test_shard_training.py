@@ -57,8 +57,10 @@ def losses(shards: Path, ranks: int, out: Path, kill: Path | None = None, **sett
 
 
 def test_one_and_two_ranks_have_the_same_losses(shards: dict[int, Path], tmp_path: Path) -> None:
-    """In float64, with weights and features that stay in the files; tests/cli/test_shard.py compares float32, where sums
-    are rounded in another order, with features in memory."""
+    """In float64, with weights, and features that stay in the files.
+
+    tests/cli/test_shard.py compares float32, where sums are rounded in another order, with features held.
+    """
     settings = {"epochs": 5, "width": 8, "dtype": "float64", "dropout": 0.2, "stream_features": True}
     one, two = (losses(shards[r], r, tmp_path / str(r), **settings) for r in (1, 2))
     assert len(one) == 5
