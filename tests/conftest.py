@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,14 @@ def _with(part: str) -> Path:
     if not (_DATA / part).is_dir():
         pytest.skip(f"no folder {part} in {_DATA}; set EHNN_DATA to the folder that holds it")
     return _DATA
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _not_waiting_for_the_disk() -> Iterator[None]:
+    """Files of tests need not survive a loss of power, and hundreds of them would wait for the disk."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda handle: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -70,7 +70,11 @@ def main(arguments: list[str] | None = None) -> None:
 
 def whole(data: str, features: int) -> Hypergraph:
     """The hypergraph, with random features and labels where it has none."""
-    h = _dataset(data)
+    return filled(_dataset(data), features)
+
+
+def filled(h: Hypergraph, features: int) -> Hypergraph:
+    """``h`` with random features and labels where it has none."""
     generator = torch.Generator().manual_seed(0)
     if h.x is None:
         h = h.replace(x=torch.randn(h.num_nodes, features, generator=generator))

@@ -5,7 +5,8 @@ is its type. Half of the files are for training, a tenth for validation. Steps, 
 
     python paper/experiments/debian_files.py tables --data DATA/scale --to runs/debian
     python paper/experiments/debian_files.py shard runs/debian --ranks 2 --workers 2 --memory 3GB
-    python paper/experiments/debian_files.py train --data DATA/scale
+
+``debian_training.py`` trains on one device, ``debian_losses.py`` compares two ranks with one process.
 """
 
 from __future__ import annotations

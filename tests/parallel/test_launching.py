@@ -34,9 +34,9 @@ def test_ranks_of_torchrun_watch_their_launcher(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("TORCHELASTIC_RUN_ID", "run")
     monkeypatch.setattr("torch.distributed.is_initialized", lambda: True)
-    monkeypatch.setattr("ehnn.parallel.ranks.Ranks", lambda: None)
+    monkeypatch.setattr("ehnn.parallel.ranks.Ranks", lambda wire: wire)
     monkeypatch.setattr("ehnn.parallel.ranks.Thread", lambda **given: started.append(given) or Started())
-    start()
+    assert start(wire="bfloat16") == "bfloat16"
     assert [(given["target"], given["args"]) for given in started] == [(_end_with, (os.getppid(),))]
 
 

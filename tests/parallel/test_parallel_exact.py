@@ -26,16 +26,16 @@ def test_one_rank() -> None:
 
 
 def test_two_ranks(tmp_path: Path) -> None:
-    """Exactness, attention with large logits, a training curve from files, data parallel gradients."""
+    """Exactness, also with weights and large logits, a training curve from files, data parallel gradients."""
     launch(
-        2, tmp_path, ("exact", some(UNIT, 8)), ("large_logits", {}),
+        2, tmp_path, ("exact", some(UNIT, 8)), ("weights", {}), ("large_logits", {}),
         ("training", {"directory": str(tmp_path / "shards")}), ("data_parallel", {}),
     )  # fmt: skip
 
 
 def test_three_ranks(tmp_path: Path) -> None:
-    """Exactness, also between hyperedges; bytes sent are those of the formula."""
-    launch(3, tmp_path, ("exact", some(SPARSE, 16)), ("traffic", {}))
+    """Exactness, also between hyperedges; bytes sent are those of the formula, also if rows are rounded."""
+    launch(3, tmp_path, ("exact", some(SPARSE, 16)), ("traffic", {}), ("rounded", {}))
 
 
 def test_four_ranks(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Shards keep roles and weights of incidences; layers on them refuse what they do not read."""
+"""Shards keep roles and weights of incidences; layers on them refuse what they do not read.
+
+`weights` of workers.py compares weighted layers on ranks with those of one process.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +51,10 @@ def test_files_keep_them_and_layers_refuse(h: ehnn.Hypergraph, tmp_path: Path) -
     assert part.num_roles == 3
     assert torch.equal(part.roles, h.roles)
     assert torch.equal(part.incidence_weight, h.incidence_weight)
-    with pytest.raises(ValueError, match="a layer on a shard does not use incidence_weight"):
-        part.overlap("nodes", "edges")
+    with pytest.raises(ValueError, match="between hyperedges on a shard does not use incidence_weight"):
+        part.overlap("edges", "edges")
+    with pytest.raises(ValueError, match="a layer on a shard does not use edge_weight"):
+        part.replace(edge_weight=torch.arange(3.0)).overlap("nodes", "edges")
     plain = h.replace(incidence_weight=None)
     with pytest.raises(ValueError, match="a layer on a shard does not take roles"):
         shard(plain, partition(plain, 1, "contiguous"), Ranks()).overlap("nodes", "edges")

@@ -164,6 +164,44 @@ def _curve(h: Hypergraph, ranks: Ranks, steps: int = 50) -> list[float]:
     return curve
 
 
+def weights(ranks: Ranks) -> None:
+    """Weights of incidences act between nodes and hyperedges as in one process, and can be taken away."""
+    pairs = (("nodes", "edges"), ("edges", "nodes"), ("nodes", "all"), ("all", "nodes"))
+    layers = iter(LAYERS.items())
+    for h in hypergraphs().values():
+        generator = torch.Generator().manual_seed(3)
+        own = torch.rand(h.num_incidences, generator=generator, dtype=torch.float64) + 0.5
+        h = h.replace(incidence_weight=own)
+        for p_name, p in partitions(h, ranks.size).items():
+            s, (name, make) = parallel.shard(h, p, ranks), next(layers)
+            for source, target in pairs:
+                torch.manual_seed(0)
+                layer = make(6 if source == "all" else 3, 4).double()
+                compare(s, h, layer, source, target, f"{name} on {p_name}, {source} to {target}, weighted")
+            assert not s.replace(incidence_weight=None)._families
+
+
+def rounded(ranks: Ranks) -> None:
+    """Rows in bfloat16 on the wire: half the bytes, and errors of the size of its rounding."""
+    h = random_hypergraph(80, 60, (1, 6), seed=7, d_node=8, dtype=torch.float32)
+    p = parallel.partition(h, ranks.size, "growing")
+    narrow = Ranks(ranks.group, wire="bfloat16")
+    for make in (EHNNMLP, EHNNTransformer):
+        torch.manual_seed(0)
+        model = ehnn.nn.Stack(8, 3, make, width=16)
+        found = []
+        for group in (ranks, narrow):
+            s = parallel.shard(h, p, group)
+            x = s.x.clone().requires_grad_()
+            y = model(s.replace(x=x))
+            y.square().sum().backward()
+            found.append((y.detach(), x.grad))
+        for exact, close_to in zip(*found, strict=True):
+            error = ranks.sum((exact - close_to).square().sum()) / ranks.sum(exact.square().sum())
+            assert 0 < float(error.sqrt()) < 2**-7, make
+    traffic(narrow)
+
+
 def traffic(ranks: Ranks) -> None:
     """Bytes of a layer are those of the cut times the width, whatever else is large."""
     h = random_hypergraph(80, 60, (0, 6), seed=7, d_node=8, d_edge=8, dtype=torch.float32)

@@ -48,3 +48,12 @@ def written(folder: Path, n: int = 300, m: int = 200, *, files: int = 3, seed: i
     pairs = np.unique(np.stack([edge, node]), axis=1)
     h = Hypergraph.from_incidence(torch.from_numpy(pairs[::-1].copy()), n, m)
     return Written(members, folder / "nodes.parquet", h, names.tolist(), labels, parts, x)
+
+
+def with_attributes(w: Written, **columns: object) -> Written:
+    """The same tables with further columns of incidences: values, or functions of the table."""
+    for file in sorted(w.members.iterdir()):
+        table = pd.read_parquet(file)
+        more = {name: given(table) if callable(given) else given for name, given in columns.items()}
+        table.assign(**more).to_parquet(file, row_group_size=100)
+    return w

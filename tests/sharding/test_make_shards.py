@@ -13,7 +13,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from tables_for_tests import Written, written
+from tables_for_tests import Written, with_attributes, written
 
 from ehnn.parallel.files import read_manifest, read_shard
 from ehnn.parallel.owners import cut_report, given_partition
@@ -109,11 +109,11 @@ def test_a_row_may_hold_the_list_of_members(tmp_path: Path) -> None:
 
 
 def test_parts_are_drawn_by_a_hash_where_no_column_has_them(tmp_path: Path) -> None:
-    w = written(tmp_path, n=2000, m=500)
+    w = written(tmp_path, n=1000, m=200)
     columns = Columns("name", "kind")
     make_shards(job_of(w, tmp_path / "out", columns=columns, valid=0.1, test=0.3))
     y = torch.cat([read_shard(tmp_path / "out", r, 2)["y"] for r in range(2)])
-    assert torch.equal((y >= 0).sum(1), torch.ones(2000, dtype=torch.int64))
+    assert torch.equal((y >= 0).sum(1), torch.ones(1000, dtype=torch.int64))
     share = (y >= 0).double().mean(0)
     assert (share - torch.tensor([0.6, 0.1, 0.3]).double()).abs().max() < 0.04
 
@@ -238,3 +238,57 @@ def test_options_that_cannot_work_are_refused() -> None:
         Job("a.parquet", "out", 2, method="best")
     with pytest.raises(ValueError, match="must leave a part to train on"):
         Job("a.parquet", "out", 2, valid=0.5, test=0.5)
+
+
+def of_club(table: pd.DataFrame) -> pd.Series:
+    """A role that is the same in rows that are repeated."""
+    return table["member"].str[-1].astype(int).mod(3).map({0: "buyer", 1: "seller", 2: "agent"})
+
+
+def test_roles_and_weights_go_with_their_incidences(tmp_path: Path) -> None:
+    w = with_attributes(
+        written(tmp_path), role=of_club, weight=lambda t: t["club"] + t["member"].str[-2:].astype(int)
+    )
+    job = job_of(w, tmp_path / "out", role_column="role", weight_column="weight")
+    manifest = make_shards(job)
+    assert manifest["roles"] == {"agent": 0, "buyer": 1, "seller": 2}
+    number = torch.tensor([int(name[-1]) % 3 for name in w.names])
+    role, weight = (number + 1) % 3, torch.tensor([int(name[-2:]) for name in w.names])
+    h = w.h.replace(
+        roles=role[w.h.incidence.index],
+        incidence_weight=(weight[w.h.incidence.index] + 7 * w.h.incidence.rows + 1).float(),
+    )
+    owner = torch.empty(h.num_nodes, dtype=torch.int64), torch.empty(h.num_edges, dtype=torch.int64)
+    found = [read_shard(tmp_path / "out", r, 2) for r in range(2)]
+    for rank, part in enumerate(found):
+        owner[0][part["node_ids"]], owner[1][part["edge_ids"]] = rank, rank
+    for rank, part in enumerate(found):
+        expected = cut(h, given_partition(h, owner[0], 2, owner[1]), rank)
+        for name in ("ptr", "index", "roles", "num_roles", "incidence_weight"):
+            assert torch.equal(part[name], expected[name]), name
+
+
+def test_tail_and_head_of_one_set_are_a_role_of_their_own(tmp_path: Path) -> None:
+    table = pd.DataFrame({"node": list("aabbc"), "edge": [1] * 5, "role": ["tail", "head", *["tail"] * 3]})
+    table.to_parquet(tmp_path / "members.parquet")
+    make_shards(Job(tmp_path / "members.parquet", tmp_path / "out", 1, role_column="role", workers=0))
+    assert read_shard(tmp_path / "out", 0, 1)["roles"].tolist() == [2, 0, 0]
+    table.replace("tail", "seller").to_parquet(tmp_path / "others.parquet")
+    with pytest.raises(ValueError, match="1 nodes have two roles in one set"):
+        make_shards(Job(tmp_path / "others.parquet", tmp_path / "new", 1, role_column="role", workers=0))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"role": lambda table: [None, *"a" * (len(table) - 1)]}, r"column 'role' of .* has 1 empty cells"),
+        ({"role": 32}, "roles must be from 0 to 31, got 32"),
+        ({"role": 0.5}, "column 'role' of .* must have words or integers"),
+        ({"weight": "heavy"}, "column 'weight' of .* must have numbers"),
+        ({"weight": np.inf}, "has weights that are not finite"),
+    ],
+)
+def test_attributes_that_cannot_be_read_are_refused(tmp_path: Path, change: dict, message: str) -> None:
+    w = with_attributes(written(tmp_path, files=1), **{"role": 0, "weight": 1.5} | change)
+    with pytest.raises(ValueError, match=message):
+        make_shards(job_of(w, tmp_path / "out", role_column="role", weight_column="weight"))

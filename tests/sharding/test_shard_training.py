@@ -13,7 +13,7 @@ import pytest
 import torch
 
 sys.path.insert(0, str(Path(__file__).parent))
-from tables_for_tests import written
+from tables_for_tests import with_attributes, written
 
 import ehnn
 from ehnn.parallel import KnownLabels, Ranks, partition, shard, with_parts
@@ -27,10 +27,11 @@ SCRIPT = Path(__file__).with_name("rank_training.py")
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     folder = tmp_path_factory.mktemp("shards")
-    w = written(folder)
+    w = with_attributes(written(folder), weight=lambda table: 1 + table["member"].str[-2:].astype(int) / 50)
     for ranks in (1, 2):
         job = Job(
-            w.members, folder / str(ranks), ranks, node_column="member", edge_column="club", nodes=w.nodes,
+            w.members, folder / str(ranks), ranks, node_column="member", edge_column="club",
+            weight_column="weight", nodes=w.nodes,
             columns=Columns("name", "kind", "part", ("age", "size")), workers=0,
         )  # fmt: skip
         make_shards(job)
@@ -56,8 +57,11 @@ def losses(shards: Path, ranks: int, out: Path, kill: Path | None = None, **sett
 
 
 def test_one_and_two_ranks_have_the_same_losses(shards: dict[int, Path], tmp_path: Path) -> None:
-    """In float64; tests/cli/test_shard.py compares float32, where sums are rounded in another order."""
-    settings = {"epochs": 5, "width": 8, "dtype": "float64", "dropout": 0.2}
+    """In float64, with weights, and features that stay in the files.
+
+    tests/cli/test_shard.py compares float32, where sums are rounded in another order, with features held.
+    """
+    settings = {"epochs": 5, "width": 8, "dtype": "float64", "dropout": 0.2, "stream_features": True}
     one, two = (losses(shards[r], r, tmp_path / str(r), **settings) for r in (1, 2))
     assert len(one) == 5
     np.testing.assert_allclose(two, one, rtol=1e-10)

@@ -47,6 +47,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "roles-speed": roles.speed,
     "scale": speed.scale,
     "scale-real-accuracy": scaling.accuracy,
+    "scale-real-cost": scaling.cost,
+    "scale-real-losses": scaling.losses,
     "scale-real-shards": scaling.shards,
     "split-speed": speed.split,
     "voc": matching.voc,

@@ -1,4 +1,4 @@
-"""Tables of `docs/scaling.md`: shards, partitions, engines."""
+"""Tables of `docs/scaling.md`: shards, partitions, engines, losses, accuracy and the time of a step."""
 
 from __future__ import annotations
 
@@ -48,11 +48,32 @@ def accuracy() -> str:
     found = [one for one in rows(REAL, metric="accuracy") if one["setting"].startswith("debian-files")]
     found.sort(key=lambda one: (one["setting"], one["mean"]))
     lines = [
-        [one["setting"], one["model"], figure(one), _seconds(one), one["hardware"].rpartition("; ")[2]]
+        [one["setting"], one["model"], figure(one), *_cost(one), one["hardware"].rpartition("; ")[2]]
         for one in found
     ]
-    return markdown(["", "", "test accuracy (%)", "seconds", ""], lines)
+    return markdown(["", "", "test accuracy (%)", "seconds", "memory (GB)", ""], lines)
 
 
-def _seconds(one: dict) -> str:
-    return f"{one['settings']['seconds']:.0f}" if one["settings"] else ""
+def _cost(one: dict) -> tuple[str, str]:
+    """Seconds and memory of a row, where it has them."""
+    known = one["settings"]
+    return (f"{known['seconds']:.0f}", f"{known['memory_gb']:.1f}") if known else ("", "")
+
+
+def losses() -> str:
+    """One process beside two ranks."""
+    found = [one for one in rows(REAL) if "losses of" in one["setting"]]
+    shown = [f"{one['mean']:.1e}" if "difference" in one["metric"] else figure(one, 1) for one in found]
+    lines = [[one["setting"], one["metric"], value] for one, value in zip(found, shown, strict=True)]
+    return markdown(["", "", "measured"], lines)
+
+
+def cost() -> str:
+    """Seconds of a step, measured and by the formula."""
+    start, names = "cost model: ", ("measured", "formula")
+    settings = dict.fromkeys(one["setting"] for one in rows(REAL) if one["setting"].startswith(start))
+    lines = [
+        [name.removeprefix(start), *(figure(row(REAL, setting=name, model=m), 3) for m in names)]
+        for name in settings
+    ]
+    return markdown(["random hypergraph of nodes x hyperedges", *names], lines)

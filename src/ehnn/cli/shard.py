@@ -8,7 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from .errors import readable_errors
-from .table_options import Names
+from .table_options import Names, RoleColumn, WeightColumn
 
 _Text = Optional[str]  # noqa: UP045 (read at run time, also by Python 3.10)
 
@@ -27,6 +27,8 @@ def shard(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the shards.")],
     node_column: Annotated[str, typer.Option(metavar="NAME", help="Column of nodes.")] = "node",
     edge_column: Annotated[str, typer.Option(metavar="NAME", help="Column of sets.")] = "edge",
+    role_column: RoleColumn = None,
+    weight_column: WeightColumn = None,
     nodes: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(help="Table with a row per node: labels, features. Parquet, Arrow or CSV."),
@@ -86,7 +88,8 @@ def shard(
         if nodes is None and (label_column or split_column or feature_columns):
             raise ValueError("labels, splits and features are columns of the table of --nodes: name it")
         job = Job(
-            data, out, ranks, node_column=node_column, edge_column=edge_column, nodes=nodes, columns=columns,
+            data, out, ranks, node_column=node_column, edge_column=edge_column, role_column=role_column,
+            weight_column=weight_column, nodes=nodes, columns=columns,
             method=method, imbalance=imbalance, memory=as_bytes(memory),
             workers=cores() if workers is None else workers, cluster=cluster, valid=valid, test=test,
             seed=seed,

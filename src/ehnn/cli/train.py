@@ -55,6 +55,13 @@ def own_data(
             help="In place of --data: the folder of `ehnn shard`; a rank of torchrun for each shard.",
         ),
     ] = None,
+    stream_features: Annotated[
+        bool,
+        typer.Option(
+            "--stream-features",
+            help="With --shards: leave features that do not fit in memory in the files of the shards.",
+        ),
+    ] = False,
     task: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
@@ -133,6 +140,8 @@ def own_data(
 
         train_on_shards(context, shards)
         return
+    if stream_features:
+        fail("--stream-features goes with --shards")
     if data is None:
         fail("--data must name your file, or give a task: ehnn train --data FILE --label-column NAME")
     from ehnn.tables import Source

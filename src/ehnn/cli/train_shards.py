@@ -12,7 +12,9 @@ from .errors import fail, pick_device, readable_errors
 
 LOST = 75
 """The exit status of a rank that lost another one: torchrun starts all of them again."""
-_SETTINGS = ("model", "width", "dropout", "epochs", "patience", "lr", "weight_decay", "seed")
+_SETTINGS = (
+    "model", "width", "dropout", "epochs", "patience", "lr", "weight_decay", "seed", "stream_features",
+)  # fmt: skip
 _ALLOWED = {*_SETTINGS, "shards", "out", "device"}
 
 

@@ -19,6 +19,7 @@ from ehnn._utils.schema import check
 from ehnn._utils.untrusted import shortened
 from ehnn._utils.validation import as_count, short
 from ehnn.hypergraph import Hypergraph
+from ehnn.parallel.running import RunningPools
 from ehnn.tables.reader import Reader
 from ehnn.training import Task, TrainConfig, fit
 
@@ -28,6 +29,7 @@ from .finite import finite_outputs
 from .labels import plain
 from .models import Factory, Plan
 from .portfolio.budget import seconds_of
+from .room import within
 
 Self = TypeVar("Self", bound="Estimator")
 
@@ -89,6 +91,7 @@ class Estimator:
     verbose: bool = False
     _auto: ClassVar[Any] = AutoNodes  # what model="auto" fits
     checkpoints: ClassVar[Any] = None  # a folder: fit keeps its state there and goes on from it
+    way_ = cast(Any, "whole")  # how it was trained, by the memory there was: one of `room.WAYS`
     reader_ = cast(Any, None)  # an `ehnn.tables.reader.Reader`, where fit was given a table
 
     if TYPE_CHECKING:
@@ -224,20 +227,21 @@ class Estimator:
         config = self._config(validated)
         parts = (type(self).__name__, self.model if isinstance(self.model, str) else "own model", part)
         label = ", ".join(filter(None, parts))
-        device = self._device()
-        result = fit(
-            make,
-            task,
-            [int(self.random_state)],
-            config,
-            directory=None if self.checkpoints is None else Path(self.checkpoints) / part,
-            device=device,
-            label=label,
-            quiet=not self.verbose,
-        )
+        device, sampled = self._device(), self.way_ == "sampled"
+        with within(self.way_):
+            result = fit(
+                (lambda: RunningPools(make())) if sampled else make,
+                task,
+                [int(self.random_state)],
+                config if self.way_ == "whole" else replace(config, cuda_graph=False),
+                directory=None if self.checkpoints is None else Path(self.checkpoints) / part,
+                device=device,
+                label=label,
+                quiet=not self.verbose,
+            )
         model = copy.deepcopy(result.runs.model)
         model.load_state_dict(model.state_dict() | {name: value[0] for name, value in result.best.items()})
-        self.model_ = model.eval()
+        self.model_ = (model.model if isinstance(model, RunningPools) else model).eval()
         self.history_ = [
             {k: v[0] if isinstance(v, list) else v for k, v in row.items()} for row in result.history
         ]
@@ -250,10 +254,11 @@ class Estimator:
         return logits + torch.from_numpy(self.model_.portfolio.bias)
 
     @torch.no_grad()
-    def _outputs(self, h: Hypergraph) -> Tensor:
-        """``[rows, d_out]`` of the fitted model, on the CPU."""
+    def _outputs(self, h: Hypergraph, plan: Plan) -> Tensor:
+        """``[rows, d_out]`` of the fitted model, on the CPU; in chunks where memory is short."""
         device = next((p.device for p in self.model_.parameters()), torch.device("cpu"))
-        return finite_outputs(self.model_.eval()(h.to(device)).cpu())
+        with within(plan.way(h, device)):
+            return finite_outputs(self.model_.eval()(h.to(device)).cpu())
 
     # ------------------------------------------------------------------ saving and loading
 

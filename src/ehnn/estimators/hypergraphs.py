@@ -130,7 +130,7 @@ class HypergraphEstimator(Estimator):
         if isinstance(self.model_, AutoGraphs):
             return finite_outputs(self.model_.logits(self._read(members)))
         chunks = [members[i : i + self.batch_size] for i in range(0, len(members), self.batch_size)]
-        found = [self._outputs(plan.prepare(self.features_.apply(batch(c)))) for c in chunks]
+        found = [self._outputs(plan.prepare(self.features_.apply(batch(c))), plan) for c in chunks]
         return torch.cat(found) if found else torch.zeros(0, self.targets_.num_outputs)
 
     def predict(self, hypergraphs: Any) -> np.ndarray:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ehnn._utils.optional import suggest
@@ -13,6 +14,8 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP, Block, EHNNTransformer, Layer, Readout, Stack, pairs_path
 from ehnn.nn.dropout import Dropout
 from ehnn.nn.named import NAMED, Named
+
+from .room import WAYS, way_of
 
 Factory = Callable[[int, int], nn.Module]
 """``factory(d_in, d_out)`` gives a module with ``module(h) -> [rows, d_out]``."""
@@ -59,6 +62,18 @@ class Plan:
     def is_ehnn(self) -> bool:
         """Whether it is one of our networks, which can be residual and see roles and weights."""
         return isinstance(self.model, str) and find(self.model).kind in (EHNNMLP, EHNNTransformer)
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of layers nodes → all → nodes, of one of our networks."""
+        return find(self.model).pairs
+
+    def way(self, h: Hypergraph, device: torch.device) -> str:
+        """How it is trained on ``h``, from the memory that is free on ``device``: one of `room.WAYS`."""
+        if not self.is_ehnn:
+            return WAYS[0]
+        kind = "ehnn-mlp" if find(self.model).kind is EHNNMLP else "ehnn-transformer"
+        return way_of(h, kind, self.width, self.pairs, device)
 
     def all_options(self) -> dict[str, Any]:
         """The model's own arguments: its defaults, then those given."""

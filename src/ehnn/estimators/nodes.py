@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.roles import refuse_roles
 from ehnn.tables import TableData
+from ehnn.training import Task
 
 from .auto import AutoNodes, Seen
 from .base import Estimator, Self
@@ -27,7 +28,7 @@ from .kinds import Classifies, Regresses
 from .labels import as_list, has_names, hidden_minus_ones
 from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
-from .supervised import Supervised, hold_out
+from .supervised import SampledRows, Supervised, hold_out
 from .targets import Targets, targets_from
 from .weights import check_weights, class_weights, in_order_of, row_weights, warn_unread
 
@@ -35,6 +36,10 @@ from .weights import check_weights, class_weights, in_order_of, row_weights, war
 @dataclass(eq=False, repr=False, kw_only=True)
 class NodeEstimator(Estimator):
     """What `NodeClassifier` and `NodeRegressor` share.
+
+    An EHNN model is trained in the first way that fits into free memory, which is ``way_`` after `fit`:
+    ``"whole"``; ``"bounded"``, inside `ehnn.ops.bounded_memory`, with the same numbers for a third more time;
+    ``"sampled"``, on mini-batches of `ehnn.parallel.sample`, which is approximate.
 
     Args:
         residual: of EHNN models: whether nodes keep, from layer to layer, what they were; see `Plan`. None:
@@ -95,8 +100,15 @@ class NodeEstimator(Estimator):
         ready = plan.prepare(self.features_.apply(graph.replace(y=None), plan.is_ehnn)).to(self._device())
         parts = [self.targets_.hide(target, rows).to(ready.device) for rows in (train, valid)]
         checked = [(ready, parts[1])] if bool(valid.any()) else []
-        weights = None if weight is None else [torch.from_numpy(weight).to(ready.device)]
-        task = Supervised([(ready, parts[0])], checked, self.targets_, int(self.random_state), weights)
+        given = None if weight is None else torch.from_numpy(weight).to(ready.device)
+        seed = int(self.random_state)
+        self.way_ = plan.way(ready, ready.device)
+        if self.way_ == "sampled":
+            pairs = plan.pairs + (ready.edge_x is not None)  # which is read in a layer of its own
+            task: Task = SampledRows(ready, parts[0], parts[1], self.targets_, seed, given, pairs)
+        else:
+            weights = None if given is None else [given]
+            task = Supervised([(ready, parts[0])], checked, self.targets_, seed, weights)
         self._train_choices(task, bool(checked))
         return self
 
@@ -114,7 +126,7 @@ class NodeEstimator(Estimator):
         """``graph`` without features that are not to be read."""
         return graph.replace(x=None) if self.features == "structural" else graph
 
-    def _train_choices(self, task: Supervised, validated: bool) -> None:
+    def _train_choices(self, task: Task, validated: bool) -> None:
         """Train without and with residual connections, and keep the better; of equals, the first."""
         possible = self._plan().is_ehnn
         choices = [possible and self.residual is not False]
@@ -219,7 +231,7 @@ class NodeEstimator(Estimator):
         if isinstance(self.model_, AutoNodes):
             return finite_outputs(self.model_.logits(self._read(graph.to("cpu")), seen))
         plan = self._plan()
-        return self._outputs(plan.prepare(self.features_.apply(graph, plan.is_ehnn)))
+        return self._outputs(plan.prepare(self.features_.apply(graph, plan.is_ehnn)), plan)
 
     def _rows_of(self, h: Any) -> Hypergraph:
         """The hypergraph whose nodes are the rows."""

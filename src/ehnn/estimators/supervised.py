@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.pairs import starts
+from ehnn.parallel.sampling import Sample, sample, seed_batches
 from ehnn.tasks.draws import generator_of
 
 from .targets import Classes, Targets
@@ -17,6 +19,9 @@ Batches = Sequence[tuple[Hypergraph, Tensor]]
 _TIE = 1e-4
 """Of equal validation metrics (in percent) the smaller loss wins: on few rows many epochs are equal, and the
 first of them is long before the model is good."""
+BATCH, STEPS, FAN_OUT = 1024, 64, (8, 16)
+"""Of samples: nodes with labels in a batch, batches in an epoch, hyperedges of a node and nodes of a
+hyperedge."""
 
 
 class Supervised:
@@ -52,9 +57,57 @@ class Supervised:
             return {}
         # A replayed prediction is overwritten by the next one, so each is copied.
         logits = torch.cat([predict(h).clone() for h, _ in self.valid], 1)
-        target = torch.cat([t for _, t in self.valid])
-        loss = self.targets.loss(logits, target)
-        return {"valid": self.targets.metric(logits, target) - _TIE * loss / (1 + loss)}
+        return _valid(self.targets, logits, torch.cat([t for _, t in self.valid]))
+
+
+class SampledRows:
+    """A `Task`: mini-batches around labelled nodes of one large hypergraph. **Approximate**; see `sample`.
+
+    An epoch has at most `STEPS` batches, so that it does not grow with the hypergraph. Validation nodes are
+    sampled in the same way.
+
+    Args:
+        h: the hypergraph.
+        train, valid: ``[num_nodes, …]`` encoded targets; without a label in ``valid`` the last epoch is best.
+        targets: the loss and the metric.
+        seed: of batches and draws.
+        weight: ``[num_nodes]``, or None.
+        pairs: of layers nodes → … → nodes.
+    """
+
+    def __init__(
+        self, h: Hypergraph, train: Tensor, valid: Tensor, targets: Targets, seed: int, weight: Tensor | None,
+        pairs: int,
+    ) -> None:  # fmt: skip
+        self.h, self.target, self.valid, self.targets, self.seed = h, train, valid, targets, seed
+        self.weight, self.fan_out = weight, [FAN_OUT] * pairs
+        self.seeds = targets.labelled(train).nonzero().squeeze(1)
+        self.checked = targets.labelled(valid).nonzero().squeeze(1)
+
+    def batches(self, epoch: int) -> Iterator[Hypergraph]:
+        generator = generator_of(self.seed, epoch, self.h.device)
+        for rows in islice(seed_batches(self.seeds, BATCH, self.seed, epoch), STEPS):
+            yield sample(self.h, rows, self.fan_out, generator)
+
+    def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
+        assert isinstance(h, Sample)
+        rows = h.node_ids[: h.num_seeds]
+        weight = None if self.weight is None else self.weight[rows]
+        return self.targets.loss(logits[:, : h.num_seeds], self.target[rows], weight)
+
+    def evaluate(self, predict: Callable[[Hypergraph], Tensor]) -> dict[str, Tensor]:
+        if not len(self.checked):
+            return {}
+        generator = generator_of(self.seed, 0, self.h.device)  # the same samples in every epoch
+        rows = list(islice(seed_batches(self.checked, BATCH, self.seed, 0), STEPS))
+        parts = [predict(sample(self.h, r, self.fan_out, generator))[:, : len(r)] for r in rows]
+        return _valid(self.targets, torch.cat(parts, 1), self.valid[torch.cat(rows)])
+
+
+def _valid(targets: Targets, logits: Tensor, target: Tensor) -> dict[str, Tensor]:
+    """The validation metric; of equal ones the smaller loss is better."""
+    loss = targets.loss(logits, target)
+    return {"valid": targets.metric(logits, target) - _TIE * loss / (1 + loss)}
 
 
 def _check_rows(logits: Tensor, target: Tensor, outputs: int) -> None:

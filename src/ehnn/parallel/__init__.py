@@ -2,7 +2,7 @@
 
 from ehnn._utils.moved import former
 
-from .cost import LayerTraffic, layer_traffic
+from .cost import LayerTraffic, Machine, StepSeconds, layer_traffic, step_seconds
 from .data import BalancedBatches, balanced
 from .files import load_shard, save_shards
 from .gradients import backward, mean_over_ranks, sum_gradients
@@ -15,6 +15,7 @@ from .running import RunningPools
 from .sampled_task import SampledNodes
 from .sampling import sample
 from .shards import Shard, shard
+from .streamed import StreamedFeatures, WithStreamed
 from .train import ShardNodes, fit_shard
 
 __all__ = [
@@ -23,13 +24,17 @@ __all__ = [
     "KnownLabels",
     "LayerTraffic",
     "LostRankError",
+    "Machine",
     "Partition",
     "Ranks",
     "RunningPools",
     "SampledNodes",
     "Shard",
     "ShardNodes",
+    "StepSeconds",
+    "StreamedFeatures",
     "Traffic",
+    "WithStreamed",
     "backward",
     "balanced",
     "cut_report",
@@ -45,6 +50,7 @@ __all__ = [
     "save_shards",
     "shard",
     "start",
+    "step_seconds",
     "stop",
     "sum_gradients",
     "with_parts",

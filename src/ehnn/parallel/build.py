@@ -32,8 +32,9 @@ def sharded_overlap(h: Shard, source: str, target: str, max_pairs: int = MAX_PAI
     for role, name, known in (("source", source, _SOURCES), ("target", target, (*_SOURCES, "graph"))):
         if name not in known:
             raise ValueError(f"the {role} family of a shard must be one of {known}, got {name!r}")
-    for name in ("edge_weight", "incidence_weight"):
-        refuse_weights(getattr(h, name), name, "a layer on a shard")
+    refuse_weights(h.edge_weight, "edge_weight", "a layer on a shard")
+    if source != "nodes" and target not in ("nodes", "graph"):
+        refuse_weights(h.incidence_weight, "incidence_weight", "a layer between hyperedges on a shard")
     refuse_roles(h.roles if h.num_roles > 1 else None, "a layer on a shard")
     sources = family(h, source)
     if target == "graph":

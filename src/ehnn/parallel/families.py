@@ -11,6 +11,7 @@ from torch import Tensor
 from ehnn._utils.cached import cached_tensors
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import pairs_from_sorted
+from ehnn.hypergraph.weighted import unless_ones, weighted
 from ehnn.overlap.orders import Orders
 
 from .plan import Plan
@@ -24,7 +25,8 @@ class ShardFamily:
     """Rows (own, then ghosts) of a family over the own nodes of a rank.
 
     Attributes:
-        pairs: ``SparsePattern`` of rows × own nodes: the part of each hyperedge that lies on this rank.
+        pairs: ``SparsePattern`` of rows × own nodes: the part of each hyperedge that lies on this rank, with
+            the weights of its incidences.
         plan: where the ghosts belong; None for nodes, which have none.
         own: number of own rows.
         orders: ``[rows]`` true orders, ghosts included.
@@ -69,12 +71,13 @@ def _family(h: Shard, name: str) -> ShardFamily:
     if name == "nodes":
         single = SparsePattern.unchecked(n, n, nodes, nodes[:-1], nodes, nodes[:-1], nodes[:-1])
         return ShardFamily(single, None, n, one, values, h.node_batch, h.node_counts, h.node_ids)
-    plan = h.incidence.plan
+    plan, weight = h.incidence.plan, unless_ones(h.incidence_weight)
     if name == "edges":
         orders, batch = (h.touched_orders, h.distinct_orders), h.edge_batch
-        return ShardFamily(star, plan, m, *orders, batch, h.edge_counts, h.edge_ids)
+        return ShardFamily(weighted(star, weight), plan, m, *orders, batch, h.edge_counts, h.edge_ids)
     ptr = torch.cat([nodes, star.ptr[1:] + n])
     both = pairs_from_sorted(ptr, torch.cat([nodes[:-1], star.index]), n)
+    both = weighted(both, None if weight is None else torch.cat([weight.new_ones(n), weight]))
     return ShardFamily(
         both,
         plan.behind(h.node_counts),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from ehnn._utils.atomic import atomic_write
 from ehnn._utils.schema import check as check_schema
 from ehnn._utils.schema import count, positive
 from ehnn._utils.untrusted import parse_json, shortened
+from ehnn.datasets.transfer import file_sha256
 from ehnn.hypergraph import Hypergraph
 
 from .owners import Partition, cut_report
@@ -22,6 +24,8 @@ from .shards import Shard, check, cut, join
 
 MANIFEST = "partition.json"
 FORMAT = 1
+_HEADER = 2**24
+"""Bytes that the header of a shard has at most."""
 
 
 def save_shards(
@@ -62,9 +66,9 @@ def save_shards(
     return manifest
 
 
-def load_shard(directory: str | Path, ranks: Ranks) -> Shard:
+def load_shard(directory: str | Path, ranks: Ranks, *, features: bool = True) -> Shard:
     """This rank's shard, from the ``directory`` that `save_shards` wrote; ``ranks`` is from `start`. A
-    collective.
+    collective. Without ``features`` it has no ``x``: for `StreamedFeatures`, which are larger than memory.
 
     A file that is missing, truncated, changed or from another partition is a ValueError that names it, on
     every rank: nobody waits for a rank that could not start.
@@ -77,7 +81,7 @@ def load_shard(directory: str | Path, ranks: Ranks) -> Shard:
     """
     tensors, problem = None, None
     try:
-        tensors = read_shard(directory, ranks.rank, ranks.size)
+        tensors = read_shard(directory, ranks.rank, ranks.size, () if features else ("x",))
     except ValueError as error:
         problem = str(error)
     ranks.agree(problem)
@@ -85,10 +89,11 @@ def load_shard(directory: str | Path, ranks: Ranks) -> Shard:
     return join(tensors, ranks)
 
 
-def read_shard(directory: str | Path, rank: int, ranks: int) -> dict[str, Tensor]:
-    """The checked tensors of one rank's file."""
-    from safetensors import SafetensorError
-    from safetensors.torch import load
+def read_shard(
+    directory: str | Path, rank: int, ranks: int, without: Collection[str] = ()
+) -> dict[str, Tensor]:
+    """The checked tensors of one rank's file; those ``without`` stay there."""
+    from safetensors import SafetensorError, safe_open
 
     directory = Path(directory)
     manifest = read_manifest(directory)
@@ -97,22 +102,23 @@ def read_shard(directory: str | Path, rank: int, ranks: int) -> dict[str, Tensor
     entry = manifest["files"][rank]
     path = directory / entry["name"]
     try:
-        data = path.read_bytes()
+        size, found = path.stat().st_size, file_sha256(path)
+        meta = read_header(path)[0].get("__metadata__")
     except OSError as error:
         raise ValueError(f"shard {path} cannot be read: {error.strerror}") from error
-    try:
-        meta = _metadata(data)
     except (ValueError, RecursionError):
-        meta = {}
-    if meta and meta.get("partition") != manifest["partition"]:
+        meta = None
+    if isinstance(meta, dict) and meta.get("partition") != manifest["partition"]:
         raise ValueError(f"shard {path} is from another partition than {MANIFEST}")
-    if len(data) != entry["bytes"]:
-        raise ValueError(f"shard {path} must have {entry['bytes']} bytes, got {len(data)}")
-    if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+    if size != entry["bytes"]:
+        raise ValueError(f"shard {path} must have {entry['bytes']} bytes, got {size}")
+    if found != entry["sha256"]:
         raise ValueError(f"shard {path} does not have the checksum that {MANIFEST} gives: it was changed")
     try:
-        tensors = load(data)
-    except SafetensorError as error:
+        with safe_open(path, framework="pt") as file:
+            names = [name for name in file.keys() if name not in without]  # noqa: SIM118
+            tensors = {name: file.get_tensor(name).clone() for name in names}  # not a view of the file
+    except (SafetensorError, OSError) as error:
         raise ValueError(f"shard {path} is not a safetensors file: {shortened(error)}") from error
     try:
         check(tensors, rank, ranks)
@@ -165,12 +171,12 @@ def shard_name(rank: int, ranks: int) -> str:
     return f"shard-{rank:05d}-of-{ranks:05d}.safetensors"
 
 
-def _metadata(data: bytes) -> dict[str, str]:
-    """The metadata in the header of a safetensors file, also of a truncated one."""
-    length = int.from_bytes(data[:8], "little")
-    header = json.loads(data[8 : 8 + length].decode("utf-8"))
-    found = header.get("__metadata__") if isinstance(header, dict) else None
-    return found if isinstance(found, dict) else {}
+def read_header(path: Path) -> tuple[dict[str, Any], int]:
+    """The header of a safetensors file, also of a truncated one, and where its data begin."""
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(min(length, _HEADER)).decode("utf-8"))
+    return header if isinstance(header, dict) else {}, 8 + length
 
 
 def _identity(h: Hypergraph, partition: Partition) -> str:

@@ -71,9 +71,9 @@ class KnownLabels(ShardNodes):
     def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
         """``[1, n, classes] → [1]``: the cross entropy over the hidden labels of all ranks. A collective."""
         assert h.y is not None
-        targets = h.y[:, 0]
-        count = self.h.ranks.sum((targets >= 0).sum()).clamp(min=1)
-        losses = F.cross_entropy(logits[0], targets, ignore_index=-1, reduction="none")
+        rows = (h.y[:, 0] >= 0).nonzero().squeeze(1)  # alone: the others would take memory
+        count = self.h.ranks.sum(torch.tensor(rows.shape[0], device=rows.device)).clamp(min=1)
+        losses = F.cross_entropy(logits[0].index_select(0, rows), h.y[rows, 0], reduction="none")
         share = losses.sum().unsqueeze(0) / count
         return share + (self.h.ranks.sum(share) - share.detach())
 
@@ -89,8 +89,8 @@ class KnownLabels(ShardNodes):
 
     def _showing(self, labels: Tensor) -> Shard:
         x = self.h.features("nodes")
-        place = torch.where(labels >= 0, labels, self.classes)
-        codes = F.one_hot(place, self.classes + 1).to(x.dtype)
-        replaced = self.h.replace(x=torch.cat([x, codes], 1))
-        assert isinstance(replaced, Shard)
-        return replaced
+        own, place = x.shape[1], torch.where(labels >= 0, labels, self.classes)
+        both = x.new_zeros(x.shape[0], own + self.classes + 1)  # one tensor: it may be the largest of a run
+        both[:, :own] = x
+        both.scatter_(1, (own + place).unsqueeze(1), 1.0)
+        return self.h.replace(x=both)

@@ -10,7 +10,10 @@ from torch import Tensor
 from ehnn._utils.cached import cached_tensors
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import OwnSums
+from ehnn.hypergraph.weighted import WeightedPattern
 from ehnn.ops import segment_softmax_sum, segment_sum
+from ehnn.ops.segment_sum import broadcast_rows
+from ehnn.ops.segment_sum.weighted import copies
 
 from .plan import Plan
 from .ranks import Ranks
@@ -78,7 +81,11 @@ class PushPairs(ShardedPairs):
 
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
         """`ehnn.ops.segment_softmax_sum` over all ranks."""
-        return pushed_softmax_sum(x, logits, self.inner, self.plan)
+        inner = self.inner
+        if isinstance(inner, WeightedPattern):  # a weight multiplies the term of its pair, not the logit
+            x, logits = copies(x, inner), broadcast_rows(logits, inner.columns)
+            inner = inner.per_row
+        return pushed_softmax_sum(x, logits, inner, self.plan)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> PushPairs:
         plan, total = self.plan.to(device, non_blocking), self.total.to(device, non_blocking=non_blocking)

@@ -18,6 +18,8 @@ from torch import Tensor
 
 PATIENCE = timedelta(days=1)
 """How long the others wait for what rank 0 does alone."""
+WIRES: dict[str, torch.dtype | None] = {"exact": None, "bfloat16": torch.bfloat16}
+"""How rows of numbers are sent: as they are, or rounded."""
 
 
 @dataclass
@@ -44,12 +46,20 @@ class Ranks:
 
     Every method is a collective: all ranks call it, in the same order.
 
+    Args:
+        group: of ``torch.distributed``; None: all ranks.
+        wire: a key of `WIRES`: ``exact``, or ``bfloat16``, which rounds the rows of activations and of their
+            gradients that are sent to other ranks, and halves these bytes in float32. Sums over all ranks
+            (`sum`, so the gradients of parameters) and log-sum-exps stay exact.
+
     >>> Ranks()
     Ranks(rank 0 of 1)
     """
 
-    def __init__(self, group: Any = None) -> None:
-        self.group, self.traffic = group, Traffic()
+    def __init__(self, group: Any = None, wire: str = "exact") -> None:
+        if wire not in WIRES:
+            raise ValueError(f"wire must be one of {tuple(WIRES)}, got {wire!r}")
+        self.group, self.traffic, self.wire = group, Traffic(), WIRES[wire]
         alone = not (dist.is_available() and dist.is_initialized())
         self.rank = 0 if alone else dist.get_rank(group)
         self.size = 1 if alone else dist.get_world_size(group)
@@ -66,12 +76,17 @@ class Ranks:
         flat = rows.detach().reshape(rows.shape[0], prod(rows.shape[1:])).contiguous()
         if self._direct:
             return flat.reshape(rows.shape).clone()
+        flat = self.on_wire(flat)
         # As bytes: nothing is added up on the way, so one path serves every dtype.
         raw = flat.view(torch.uint8)
         out = raw.new_empty(sum(receive), raw.shape[1])
         dist.all_to_all_single(out, raw, list(receive), list(send), group=self.group)
         self.traffic.exchanged += (raw.shape[0] - send[self.rank]) * raw.shape[1]
-        return out.view(rows.dtype).reshape(-1, *rows.shape[1:])
+        return out.view(flat.dtype).reshape(-1, *rows.shape[1:]).to(rows.dtype)
+
+    def on_wire(self, rows: Tensor) -> Tensor:
+        """``rows`` in the dtype in which they are sent; integers and bytes are sent as they are."""
+        return rows if self.wire is None or not rows.is_floating_point() else rows.to(self.wire)
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum over ranks of tensors of one shape."""
@@ -157,19 +172,20 @@ def losing_ranks(ranks: Ranks) -> Iterator[None]:
         ) from error
 
 
-def start(timeout_s: float | None = None, backend: str | None = None) -> Ranks:
+def start(timeout_s: float | None = None, backend: str | None = None, wire: str | None = None) -> Ranks:
     """Join the ranks that ``torchrun`` started (one rank alone without it).
 
     ``timeout_s`` is how long a rank waits for the others in any collective before it stops with an error (by
     default ``$EHNN_TIMEOUT``, else 120 seconds). Where every rank has a GPU of its own, tensors on GPUs go
     through NCCL and the others through gloo; otherwise all go through gloo. ``backend`` overrides this
-    choice.
+    choice. ``wire`` is that of `Ranks` (by default ``$EHNN_WIRE``, else ``exact``).
 
     >>> start()  # without torchrun
     Ranks(rank 0 of 1)
     """
+    wire = wire or os.environ.get("EHNN_WIRE", "exact")
     if "RANK" not in os.environ:
-        return Ranks()
+        return Ranks(wire=wire)
     if "TORCHELASTIC_RUN_ID" in os.environ:
         Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     if not dist.is_initialized():
@@ -179,7 +195,7 @@ def start(timeout_s: float | None = None, backend: str | None = None) -> Ranks:
         store, rank, size = next(dist.rendezvous("env://", timeout=timeout))
         store = dist.PrefixStore(_attempt(), store)
         dist.init_process_group(backend or both, store=store, rank=rank, world_size=size, timeout=timeout)
-    return Ranks()
+    return Ranks(wire=wire)
 
 
 def _end_with(launcher: int) -> None:

@@ -11,6 +11,7 @@ from torch import Tensor
 from ehnn._utils.cached import cached_tensors
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, pairs_from_sorted, pointer, selection
+from ehnn.hypergraph.weighted import weighted, weights_of
 from ehnn.overlap import Overlap
 from ehnn.overlap.orders import Orders
 from ehnn.overlap.source_sizes import SourceSizes
@@ -123,7 +124,9 @@ def reordered(pairs: PushPairs, order: Tensor) -> PushPairs:
     place = torch.empty_like(order)
     place[order] = arange_like(order)
     every = torch.cat([place, pairs.num_rows + torch.arange(ghosts, device=order.device)])
-    moved, _ = pairs_from_coo(every[inner.rows], inner.index, inner.num_rows, inner.num_cols)
+    moved, first = pairs_from_coo(every[inner.rows], inner.index, inner.num_rows, inner.num_cols, True)
+    weights = weights_of(inner)
+    moved = weighted(moved, weights if weights is None or first is None else weights[first])
     return PushPairs(moved, pairs.plan.renumbered(place, pairs.num_rows), pairs.total[order])
 
 

@@ -27,7 +27,7 @@ from .relation import ShardedOverlap
 
 _ROWS = {"x": "node_ids", "y": "node_ids", "edge_x": "edge_ids", "edge_weight": "edge_ids"}
 _PAIRS = ("roles", "incidence_weight")
-"""Kept for each incidence; a layer on a shard reads neither, and refuses them."""
+"""Kept for each incidence; a layer on a shard refuses several roles."""
 _DIMS = {"x": (2,), "y": (1, 2), "edge_x": (2,), "edge_weight": (1,)}
 _NEEDED = (
     "node_ids", "edge_ids", "ptr", "index", "ghost_owner", "ghost_row", "touched_orders", "node_batch",
@@ -41,8 +41,9 @@ class Shard(Hypergraph):
 
     ``num_nodes``, ``num_edges``, features, labels and batch vectors are those of the own rows, ``orders`` and
     ``degrees`` are true, and ``num_incidences`` counts the incidences of own nodes, which are the ones that
-    are stored here, with their roles and weights; a layer on a shard refuses these. Sums over a relation
-    reach the other ranks, so all ranks run the same model together; see `ehnn.parallel.backward` for
+    are stored here, with their roles and weights. A layer on a shard reads weights of incidences between
+    nodes and hyperedges, and refuses roles and weights of hyperedges. Sums over a relation reach the other
+    ranks, so all ranks run the same model together; see `ehnn.parallel.backward` for
     gradients.
 
     Attributes:
@@ -78,6 +79,13 @@ class Shard(Hypergraph):
         moved = super().to(device, non_blocking)
         assert isinstance(moved, Shard)
         return self if moved is self else dataclasses.replace(moved, _families={}, _overlaps={})
+
+    def replace(self, **changes: Any) -> Shard:
+        """As `Hypergraph.replace`."""
+        changed = super().replace(**changes)
+        assert isinstance(changed, Shard)
+        same = changed._overlaps is self._overlaps
+        return changed if same else dataclasses.replace(changed, _families={})
 
     def overlap(
         self, source: Family = "nodes", target: Family = "edges", max_pairs: int = MAX_PAIRS

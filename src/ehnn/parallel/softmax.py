@@ -38,9 +38,11 @@ class _Pushed(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, logits: Tensor, inner: SparsePattern, plan: Plan) -> Tensor:
         y, lse = _partial(x, logits, inner)
         if plan.ranks.size > 1:
-            there = plan.hand_over(_pack(y[plan.own :], lse[plan.own :]))
+            theirs = plan.ranks.on_wire(y[plan.own :])
+            there = plan.hand_over(_pack(theirs, lse[plan.own :]))
             y, lse = y[: plan.own].clone(), lse[: plan.own].clone()  # kept, unlike the ghosts behind them
-            _merge(y, lse, *_unpack(there, y, lse), *plan.touched)
+            their_y, their_lse = _unpack(there, theirs, lse)
+            _merge(y, lse, their_y.to(y.dtype), their_lse, *plan.touched)
         ctx.save_for_backward(x, logits, y, lse)
         ctx.inner, ctx.plan = inner, plan
         return y
@@ -98,10 +100,10 @@ def _gradients(
 def _with_ghosts(grad: Tensor, y: Tensor, lse: Tensor, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
     """Own rows, then ghosts. Of y only ḡ · y is needed, so that is sent, and a ghost gets a y that has it."""
     sent = [t.index_select(0, plan.sends) for t in (grad, y, lse)]
-    own = torch.cat([sent[0], (sent[0] * sent[1]).sum(-1, keepdim=True)], -1)
+    own = plan.ranks.on_wire(torch.cat([sent[0], (sent[0] * sent[1]).sum(-1, keepdim=True)], -1))
     there = plan.ranks.exchange(_pack(own, sent[2]), plan.send, plan.receive)
     both, their_lse = _unpack(there, own, lse)
-    their_grad, through = both[..., :-1], both[..., -1:]
+    their_grad, through = both[..., :-1].to(grad.dtype), both[..., -1:].to(grad.dtype)
     size = their_grad.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(grad.dtype).tiny)
     unit = their_grad / size  # squares of small gradients would vanish
     their_y = unit * (through / size / unit.square().sum(-1, keepdim=True).clamp(min=1))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from ehnn._utils.atomic import atomic_write
 from . import kernels
 from .nodes import values
 from .steps import Folder, Item
+from .writing import Streamed, write_tensors
 
 
 def own_edges(folder: Folder, item: Item) -> list[int]:
@@ -46,7 +46,10 @@ def hand_edges(folder: Folder, item: Item) -> dict[str, Any]:
         f"touched-{name}.npy",
         np.stack([touched + begin, count.astype(np.int64), owner[touched], place[touched], orders[touched]]),
     )
-    folder.save(f"members-{name}.npy", node[np.argsort(part, kind="stable")])
+    order = np.argsort(part, kind="stable")
+    folder.save(f"members-{name}.npy", node[order])
+    for kind in item["attributes"]:
+        folder.save(f"member-{kind}-{name}.npy", folder.load(f"edge-{kind}-{name}.npy")[order])
     away = owner[touched] != rank
     return {
         "touched": np.bincount(rank, minlength=ranks).tolist(),
@@ -92,11 +95,9 @@ def _names(folder: Folder, item: Item, begin: int, end: int) -> Any:
 
 
 def write_shard(folder: Folder, item: Item) -> dict[str, Any]:
-    """Join what a rank was given, and write its shard and the ids of its nodes."""
+    """Join what a rank was given, and write its shard and the ids of its nodes; features are streamed."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-    import torch
-    from safetensors.torch import save
 
     rank = item["rank"]
     node_ids = _given(folder, item, "handed-ids", "nodes")
@@ -107,28 +108,34 @@ def write_shard(folder: Folder, item: Item) -> dict[str, Any]:
     lengths = count[rows]
     start = (np.cumsum(count) - count)[rows]
     ptr = np.concatenate([[0], np.cumsum(lengths)])
-    index = node[np.repeat(start - ptr[:-1], lengths) + np.arange(len(node))]
+    member = np.repeat(start - ptr[:-1], lengths) + np.arange(len(node))
     arrays = {
-        "node_ids": node_ids, "edge_ids": edge[rows][:own], "ptr": ptr, "index": index,
+        "node_ids": node_ids, "edge_ids": edge[rows][:own], "ptr": ptr, "index": node[member],
         "ghost_owner": owner[rows][own:], "ghost_row": place[rows][own:], "touched_orders": order[rows],
         "node_batch": np.zeros(len(node_ids), dtype=np.int64), "edge_batch": np.zeros(own, dtype=np.int64),
-        "x": _given(folder, item, "handed-x", "nodes"),
-        "y": _given(folder, item, "handed-y", "nodes"),
+        "x": _streamed(folder, item, "handed-x", len(node_ids), item["channels"]),
+        "y": _given(folder, item, "handed-y", "nodes"), "num_members": np.array(1),
     }  # fmt: skip
-    tensors = {name: torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
-    tensors["num_members"] = torch.tensor(1)
+    for kind in item["attributes"]:
+        values = _given(folder, item, f"member-{kind}", "incidences")[member]
+        arrays |= {"roles": values.astype(np.int64)} if kind == "role" else {"incidence_weight": values}
+    if "role" in item["attributes"]:
+        arrays["num_roles"] = np.array(item["roles"])
     meta = {"partition": item["partition"], "rank": str(rank), "ranks": str(item["ranks"])}
-    data = save(tensors, metadata=meta)
-    with atomic_write(item["shard"], "wb") as file:
-        file.write(data)
+    entry = write_tensors(item["shard"], arrays, meta)
     names = [
         folder.load_table(f"handed-names-{r['name']}.arrow").slice(*_stretch(r["nodes"], rank))
         for r in item["nodes"]
     ]
     with atomic_write(item["names"], "wb") as file:
         pq.write_table(pa.concat_tables(names), file)
-    entry = {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     return entry | {"edges": own, "nodes": len(node_ids)}
+
+
+def _streamed(folder: Folder, item: Item, what: str, rows: int, channels: int) -> Streamed:
+    """This rank's stretch of the float32 files ``what`` of all ranges, which are not joined in memory."""
+    files = [(f"{what}-{r['name']}.npy", *_stretch(r["nodes"], item["rank"])) for r in item["nodes"]]
+    return Streamed((rows, channels), "float32", chain.from_iterable(folder.blocks(*one) for one in files))
 
 
 def _given(folder: Folder, item: Item, what: str, counted: str, axis: int = 0) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .attributes import once, pair_attributes
 from .numbering import numbers_of
 from .steps import Folder, Item, Steps
 
@@ -36,31 +37,40 @@ def save_pairs(folder: Folder, item: Item) -> dict[str, Any]:
     edge = numbers_of(folder, "edge", f"edge-{piece}", item["edge_starts"])
     order = np.argsort(edge, kind="stable")
     folder.save(f"pairs-{piece}.npy", np.stack([edge[order], node[order]]))
+    pair_attributes(folder, item, order)
     return {"edges": histogram(edge, m), "nodes": histogram(node, n), "rows": len(node)}
 
 
 def save_edge_range(folder: Folder, item: Item) -> dict[str, Any]:
     """The members of the hyperedges of a range, each once; and the same pairs sorted by node."""
     (begin, end), name = item["range"], item["name"]
-    edge, node = _stretches(folder, item["pairs"], begin, end)
+    edge, node, *more = _stretches(folder, item["pairs"], begin, end, item["attributes"])
     rows = len(edge)
     order = np.lexsort((node, edge))
     edge, node = edge[order], node[order]
     fresh = np.ones(len(edge), dtype=bool)
     fresh[1:] = (edge[1:] != edge[:-1]) | (node[1:] != node[:-1])
+    roles = 1
+    for kind, values in zip(item["attributes"], more, strict=True):
+        kept = once(kind, values[order], fresh, item["sides"])
+        folder.save(f"edge-{kind}-{name}.npy", kept)
+        roles = int(kept.max(initial=0)) + 1 if kind == "role" else roles
     edge, node = edge[fresh], node[fresh]
     orders = np.bincount(edge - begin, minlength=end - begin)
     folder.save(f"edge-orders-{name}.npy", orders)
     folder.save(f"edge-nodes-{name}.npy", node)
     by_node = np.argsort(node, kind="stable")
     folder.save(f"by-node-{name}.npy", np.stack([node[by_node], edge[by_node]]))
-    return {"incidences": len(node), "repeated": rows - len(node), "largest": int(orders.max(initial=0))}
+    return {
+        "incidences": len(node), "repeated": rows - len(node), "largest": int(orders.max(initial=0)),
+        "roles": roles,
+    }  # fmt: skip
 
 
 def save_node_range(folder: Folder, item: Item) -> dict[str, Any]:
     """The hyperedges of the nodes of a range."""
     (begin, end), name = item["range"], item["name"]
-    node, edge = _stretches(folder, item["by_node"], begin, end)
+    node, edge = _stretches(folder, item["by_node"], begin, end)[:2]
     order = np.argsort(node, kind="stable")
     degrees = np.bincount(node - begin, minlength=end - begin)
     folder.save(f"node-degrees-{name}.npy", degrees)
@@ -68,15 +78,22 @@ def save_node_range(folder: Folder, item: Item) -> dict[str, Any]:
     return {"incidences": len(node), "largest": int(degrees.max(initial=0))}
 
 
-def _stretches(folder: Folder, names: Sequence[str], begin: int, end: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of files of pairs that are sorted by their first number: those from ``begin`` to ``end``."""
-    parts = []
+def _stretches(
+    folder: Folder, names: Sequence[str], begin: int, end: int, attributes: Sequence[str] = ()
+) -> tuple[np.ndarray, ...]:
+    """Of files of pairs that are sorted by their first number: those from ``begin`` to ``end``.
+
+    Then the same stretches of the files of ``attributes``.
+    """
+    parts: list[list[np.ndarray]] = [[] for _ in range(1 + len(attributes))]
     for name in names:
         pairs = folder.load(name)
         low, high = np.searchsorted(pairs[0], [begin, end])
-        parts.append(pairs[:, low:high])
-    joined = np.concatenate(parts, 1)
-    return joined[0], joined[1]
+        parts[0].append(pairs[:, low:high])
+        for own, kind in zip(parts[1:], attributes, strict=True):
+            own.append(folder.load(name.replace("pairs-", f"pair-{kind}-"))[low:high])
+    first, second = np.concatenate(parts[0], 1)
+    return first, second, *(np.concatenate(own) for own in parts[1:])
 
 
 def join(steps: Steps, name: str, ranges_: Sequence[str]) -> str:

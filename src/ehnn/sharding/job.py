@@ -20,6 +20,7 @@ from ehnn._utils.validation import as_count, short
 from ehnn.parallel.files import FORMAT, MANIFEST, read_manifest, shard_name
 
 from . import cutting, incidences, nodes, numbering
+from .attributes import KINDS, numbered
 from .engine import Engine, engine
 from .inputs import Input, pieces
 from .nodes import Columns
@@ -31,6 +32,8 @@ _BASE = 600 * 2**20
 """Bytes of a worker that has imported everything and read nothing."""
 _ROW = 800
 """Bytes that a worker needs at most for each row of a piece."""
+_CELL = 40
+"""Bytes more for each feature: as it is read, as float64 twice, and as float32 twice."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Job:
         ranks: number of shards.
         node_column, edge_column: ids of nodes and hyperedges: integers or text. The column of nodes may hold
             lists, with a row for each hyperedge.
+        role_column, weight_column: of the same table: role and weight of a node in a hyperedge. A layer on a
+            shard reads weights, and refuses roles.
         nodes: the table with a row per node, if there is one, of which ``columns`` are read.
         columns: of the table of nodes.
         method: of the partition: ``propagation``, or ``contiguous``, which cuts the order of the ids.
@@ -62,6 +67,8 @@ class Job:
     ranks: int
     node_column: str = "node"
     edge_column: str = "edge"
+    role_column: str | None = None
+    weight_column: str | None = None
     nodes: str | Path | None = None
     columns: Columns = field(default_factory=lambda: Columns("node"))
     method: str = "propagation"
@@ -92,11 +99,19 @@ class Job:
     @property
     def rows(self) -> int:
         """Rows of a piece, of which a worker holds one at a time."""
-        return min(max((self.memory - _BASE) // _ROW, 10_000), 4_000_000)
+        row = _ROW + _CELL * len(self.columns.features)
+        return min(max((self.memory - _BASE) // row, 10_000), 4_000_000)
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        """The columns of roles and weights of incidences, by `attributes.KINDS`."""
+        columns = zip(KINDS, (self.role_column, self.weight_column), strict=True)
+        return {kind: name for kind, name in columns if name is not None}
 
     def inputs(self) -> tuple[Input, Input | None]:
         """The two tables."""
-        edges = Input.find(self.data, (self.node_column, self.edge_column), ids=2)
+        names = (self.node_column, self.edge_column, *self.attributes.values())
+        edges = Input.find(self.data, names, ids=2)
         return edges, None if self.nodes is None else Input.find(self.nodes, self.columns.names, ids=1)
 
     def identity(self) -> dict[str, Any]:
@@ -116,6 +131,7 @@ class Job:
         own: dict[str, Any] = {name: getattr(self, name) for name in names} | {
             "columns": asdict(self.columns)
         }
+        own |= {"attributes": self.attributes} if self.attributes else {}
         own |= {"data": edges.to_dict(), "nodes": None if table is None else table.to_dict()}
         return json.loads(json.dumps(own))
 
@@ -202,7 +218,10 @@ class _Maker:
         """Number the ids of both tables."""
         job, steps = self.job, self.steps
         edges, table = job.inputs()
-        items = [i | {"piece": f"{k:05d}"} for k, i in enumerate(pieces(steps, "edges", edges, job.rows))]
+        items = [
+            i | {"piece": f"{k:05d}", "attributes": job.attributes}
+            for k, i in enumerate(pieces(steps, "edges", edges, job.rows))
+        ]
         rows: list[Item] = []
         if table is not None:
             found = pieces(steps, "nodes", table, job.rows)
@@ -220,8 +239,15 @@ class _Maker:
         if rows:
             scale = nodes.scale_of(more)
             steps.run("values", nodes.save_values, [r | starts | scale | {"classes": classes} for r in rows])
-        both = starts | {"edge_starts": self.edge_starts}
-        return steps.run("pairs", incidences.save_pairs, [{"piece": i["piece"]} | both for i in items]), about
+        both = starts | {"edge_starts": self.edge_starts, "attributes": list(job.attributes)}
+        words = [pair[1].get("roles", []) for pair in ids]
+        numbers = numbered([word for own in words for word in own])
+        self.sides = list(numbers) == ["tail", "head"]
+        told = {"numbers": {str(word): number for word, number in numbers.items()}}
+        items = [
+            {"piece": i["piece"], "words": own} | told | both for i, own in zip(items, words, strict=True)
+        ]
+        return steps.run("pairs", incidences.save_pairs, items), about | {"roles": numbers}
 
     def sort(self, found: list[Item]) -> Layout:
         """Sort the incidences by hyperedge and by node; degrees, orders and weights of nodes."""
@@ -234,7 +260,8 @@ class _Maker:
             [(a, b, f"{i:05d}") for i, (a, b) in enumerate(of_nodes)],
         )
         names = [f"pairs-{i:05d}.npy" for i in range(len(found))]
-        items = [{"range": [a, b], "name": name, "pairs": names} for a, b, name in layout.edges]
+        told = {"pairs": names, "attributes": list(self.job.attributes), "sides": self.sides}
+        items = [{"range": [a, b], "name": name} | told for a, b, name in layout.edges]
         self.sorted = steps.run("edges", incidences.save_edge_range, items)
         by_node = [f"by-node-{name}.npy" for name in layout.edge_names]
         items = [{"range": [a, b], "name": name, "by_node": by_node} for a, b, name in layout.nodes]
@@ -254,7 +281,8 @@ class _Maker:
     def cut(self, layout: Layout, part: str, table: dict[str, Any]) -> dict[str, Any]:
         """Write the shards; returns the manifest."""
         job, steps = self.job, self.steps
-        of = {"part": part, "ranks": job.ranks}
+        of = {"part": part, "ranks": job.ranks, "attributes": list(job.attributes)}
+        roles = max(s["roles"] for s in self.sorted)
         edges = [{"range": [a, b], "name": name} | of for a, b, name in layout.edges]
         owned = np.array(steps.run("owners", cutting.own_edges, edges))
         before = np.cumsum(owned, 0) - owned
@@ -276,7 +304,8 @@ class _Maker:
                       for n, g in zip(layout.node_names, given, strict=True)],
         }  # fmt: skip
         items = [
-            {"rank": r, "ranks": job.ranks, "partition": identity,
+            {"rank": r, "ranks": job.ranks, "partition": identity, "roles": roles,
+             "channels": len(job.columns.features) + 2, "attributes": list(job.attributes),
              "names": str(self.out / names_file(r, job.ranks)),
              "shard": str(self.out / shard_name(r, job.ranks))} | per_range
             for r in range(job.ranks)
@@ -318,7 +347,7 @@ class _Maker:
             "format": FORMAT, "partition": identity, "ranks": job.ranks, "files": files,
             "totals": {"nodes": self.node_starts[-1], "edges": self.edge_starts[-1], "incidences": z},
             "report": report, "classes": table["classes"],
-            "features": [*job.columns.features, "1", "log degree"],
+            "features": [*job.columns.features, "1", "log degree"], "roles": table["roles"],
             "repeated": sum(s["repeated"] for s in self.sorted), "nodes_in_table": seen,
             "peak_memory": self.steps.peak,
         }  # fmt: skip

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .attributes import save_attributes
 from .inputs import read_piece
 from .steps import Folder, Item, Steps
 
@@ -95,9 +96,10 @@ def save_incidence_ids(folder: Folder, item: Item) -> list[dict[str, Any]]:
     nodes, edges = item["columns"][:2]
     check_ids(item, table, (nodes, edges))
     node, edge = _unnested(table[nodes], table[edges])
+    found = save_attributes(folder, item, table) if len(item["columns"]) > 2 else {}
     return [
         save_ids(folder, f"node-{item['piece']}", node),
-        save_ids(folder, f"edge-{item['piece']}", edge),
+        save_ids(folder, f"edge-{item['piece']}", edge) | found,
     ]
 
 

@@ -7,7 +7,7 @@ import json
 import os
 import resource
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,12 @@ import numpy as np
 
 from ehnn._utils.atomic import atomic_write
 from ehnn._utils.untrusted import parse_json
+from ehnn.datasets.transfer import file_sha256
 
 from .engine import Engine
 
 Item = dict[str, Any]
+_BLOCK = 2**24
 
 
 class Folder:
@@ -40,6 +42,19 @@ class Folder:
 
     def _is_empty(self, name: str) -> bool:
         return (self.path / name).stat().st_size <= 128  # a header alone cannot be mapped
+
+    def blocks(self, name: str, begin: int, count: int) -> Iterator[bytes]:
+        """The bytes of ``count`` rows of an array, read block by block and not mapped into memory."""
+        with open(self.path / name, "rb") as file:
+            version = np.lib.format.read_magic(file)
+            read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+            shape, _, dtype = read[version](file)
+            row = dtype.itemsize * int(np.prod(shape[1:]))
+            file.seek(begin * row, os.SEEK_CUR)
+            left = count * row
+            while left and (block := file.read(min(left, _BLOCK))):
+                left -= len(block)
+                yield block
 
     def save(self, name: str, array: np.ndarray) -> None:
         """Write an array atomically."""
@@ -149,12 +164,4 @@ def _digest(item: Item) -> str:
 
 
 def _fingerprint(path: Path) -> dict[str, Any]:
-    with open(path, "rb") as file:
-        return {"bytes": path.stat().st_size, "sha256": _sha256(file)}
-
-
-def _sha256(file: Any) -> str:
-    digest = hashlib.sha256()
-    while block := file.read(1 << 20):
-        digest.update(block)
-    return digest.hexdigest()
+    return {"bytes": path.stat().st_size, "sha256": file_sha256(path)}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ehnn import parallel
 from ehnn._utils.atomic import atomic_write
@@ -19,6 +19,7 @@ from ehnn.datasets.splits import PARTS
 from ehnn.nn.named import NAMED
 from ehnn.parallel.files import read_manifest
 from ehnn.parallel.known import KnownLabels
+from ehnn.parallel.streamed import StreamedFeatures, WithStreamed
 from ehnn.training import Result, TrainConfig
 
 from .job import names_file
@@ -41,6 +42,8 @@ class ShardRun:
         width, dropout: of the model.
         epochs, lr, weight_decay, patience: of `ehnn.training.TrainConfig`.
         dtype: ``float32`` or ``float64``.
+        stream_features: leave the features in the files of the shards and read them in chunks in every step,
+            for features that do not fit in memory; see `ehnn.parallel.WithStreamed`.
         seed: of parameters, dropout and hidden labels.
 
     >>> ShardRun("shards", epochs=10).model
@@ -58,6 +61,7 @@ class ShardRun:
     weight_decay: float = 0.0
     patience: int | None = None
     dtype: str = "float32"
+    stream_features: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -79,8 +83,18 @@ class ShardRun:
 
     def task(self, h: parallel.Shard) -> parallel.ShardNodes:
         """The task of one rank. A collective."""
-        h = h.replace(x=h.features("nodes").to(DTYPES[self.dtype]))  # type: ignore[assignment]
+        dtype = DTYPES[self.dtype]
+        x = torch.ones(h.num_nodes, 1, device=h.device) if self.stream_features else h.features("nodes")
+        h = h.replace(x=x.to(dtype))
         return KnownLabels(h, self.hidden, self.seed) if self.known_labels else parallel.ShardNodes(h)
+
+    def make(self, task: parallel.ShardNodes, outputs: int, ranks: parallel.Ranks) -> nn.Module:
+        """The model of one rank."""
+        named, size = NAMED[self.model], dict[str, Any](width=self.width, dropout=self.dropout)
+        if not self.stream_features:
+            return named.make(task.num_features, outputs, **size).to(DTYPES[self.dtype])
+        inner, features = named.make(self.width, outputs, **size), StreamedFeatures(self.shards, ranks)
+        return WithStreamed(inner, features, task.num_features, self.width).to(DTYPES[self.dtype])
 
 
 def train_shards(run: ShardRun, out: str | Path, *, device: str = "cpu", quiet: bool = False) -> Result:
@@ -123,28 +137,27 @@ def train_shards(run: ShardRun, out: str | Path, *, device: str = "cpu", quiet: 
                 found.begin()
 
         ranks.first(claim)
-        h = parallel.load_shard(run.shards, ranks)
+        h = parallel.load_shard(run.shards, ranks, features=not run.stream_features)
         task = run.task(h if device == "cpu" else h.to(f"cuda:{os.environ.get('LOCAL_RANK', 0)}"))
-        named, outputs, dtype = NAMED[run.model], max(task.num_outputs(), 2), DTYPES[run.dtype]
+        outputs = max(task.num_outputs(), 2)
         result = parallel.fit_shard(
-            lambda: named.make(task.num_features, outputs, width=run.width, dropout=run.dropout).to(dtype),
-            task, run.seed, run.config(), directory=folder, quiet=quiet,
-            label=f"{run.model}, {ranks.size} ranks",
+            lambda: run.make(task, outputs, ranks), task, run.seed, run.config(), directory=folder,
+            quiet=quiet, label=f"{run.model}, {ranks.size} ranks",
         )  # fmt: skip
         _write_predictions(run, folder, manifest, task, result)
         if ranks.rank == 0:
             save_tensors(folder / BEST, {name: value[0] for name, value in result.best.items()})
-            write_json(folder / RECORD, record(run, manifest, result, ranks.size))
+            write_json(folder / RECORD, record(run, manifest, result, ranks))
     return result
 
 
-def record(run: ShardRun, manifest: dict[str, Any], result: Result, ranks: int) -> dict[str, Any]:
+def record(run: ShardRun, manifest: dict[str, Any], result: Result, ranks: parallel.Ranks) -> dict[str, Any]:
     """What is known about a run that has ended."""
     best = {"valid": result.best_valid[0], "epoch": result.best_epoch[0], "test": result.selected()[0]}
     settings = {k: v for k, v in asdict(run).items() if k != "shards"}
     return {
-        "task": "nodes", "settings": settings, "ranks": ranks, "totals": manifest["totals"],
-        "classes": manifest.get("classes", []), "best": best,
+        "task": "nodes", "settings": settings, "ranks": ranks.size, "wire": str(ranks.wire or "exact"),
+        "totals": manifest["totals"], "classes": manifest.get("classes", []), "best": best,
     }  # fmt: skip
 
 

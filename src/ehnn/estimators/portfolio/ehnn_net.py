@@ -14,6 +14,7 @@ from ehnn.nn.dropout import Dropout
 from ehnn.training.randomness import OwnRandom
 
 from ..models import Plan
+from ..room import within
 from .folds import fold_numbers
 from .nets import Schedule, loss_of, standard, state_of, tensors_of, train
 from .outputs import Output
@@ -46,7 +47,8 @@ class EHNN:
     """`LabelledEHNN` on a hypergraph; see `MLP` for the interface.
 
     The labels of fit are divided into groups. Each step hides one group, from the inputs and from the votes
-    among the columns, and predicts it; in prediction all known labels are inputs.
+    among the columns, and predicts it; in prediction all known labels are inputs. Where memory is short, φ
+    takes its rows in chunks.
     """
 
     output: Output
@@ -76,7 +78,8 @@ class EHNN:
             found = model(h, data, labels)[scored]
             return loss_of(self.output, found, goal[scored], None if given is None else given[scored])
 
-        train(model, self.schedule, self.schedule.epochs, step_loss, seed)
+        with within(self.plan.way(h, h.device)):
+            train(model, self.schedule, self.schedule.epochs, step_loss, seed)
         self.arrays |= {f"net.{k}": v.cpu().numpy() for k, v in model.state_dict().items()}
         return self
 
@@ -103,7 +106,8 @@ class EHNN:
         model.load_state_dict(state_of(self.arrays))
         model = model.to(self.device).eval()
         h, data = self._ready(table.relation), self._tensor(x)
-        found = model(h, data, self._labels(table.target)).cpu()
+        with within(self.plan.way(h, h.device)):
+            found = model(h, data, self._labels(table.target)).cpu()
         return self.output.clean(found.double().numpy())
 
     def _labels(self, target: Array) -> Tensor:
