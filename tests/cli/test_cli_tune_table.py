@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("optuna")
 
-from .own_tables import COLUMNS, run
+from .own_tables import COLUMNS, members, run, write
 
 pytestmark = pytest.mark.usefixtures("folder")
 QUICK = ("--splits", 1, "--epochs", 2, "--models", "hgnn", "mlp", "--device", "cpu", "--out", "found")
@@ -36,6 +36,18 @@ def test_a_search_goes_on_and_is_reported(pairs: Path) -> None:
     page = Path("report.html").read_text(encoding="utf-8")
     assert ">Search<" in page
     run("predict", "--model", "found", "--data", pairs)
+
+
+def test_roles_are_for_models_that_read_them(folder: Path) -> None:
+    rows = [(*row, "chair" if i % 3 else "member") for i, row in enumerate(members())]
+    table = write(Path("roles.csv"), ["person", "club", "team", "role"], rows)
+    command = ("tune", "--data", table, *COLUMNS, "--role-column", "role", *QUICK[:4], "--device", "cpu")
+    said = run(*command, "--models", "hgnn", "ehnn-mlp", "--trials", 1, "--out", "found")
+    assert "the table has roles, which these models read: ehnn-mlp" in said
+    said = run(*command, "--models", "hgnn", "--trials", 1, "--out", "other", code=2)
+    assert "none of hgnn reads roles" in said
+    said = run(*command, "--task", "incidences", "--trials", 1, "--out", "third", code=2)
+    assert "ehnn tune is for labels of nodes and of sets" in said
 
 
 def test_the_test_part_is_not_searched(pairs: Path, monkeypatch) -> None:

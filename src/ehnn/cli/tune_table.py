@@ -88,6 +88,12 @@ def _search(search: Search, folder: RunFolder, optuna: Any) -> None:
     data = prepared(request)
     if data.task == "hyperedges":
         raise ValueError("ehnn tune needs labels: give --label-column")
+    if data.task == "incidences":
+        raise ValueError(
+            "ehnn tune is for labels of nodes and of sets; those of nodes within sets: ehnn train"
+        )
+    if data.h.roles is not None:
+        search = _for_roles(search)
     if not folder.going_on:
         folder.begin()
     study = _study(optuna, path / STUDY, request.seed)
@@ -103,6 +109,16 @@ def _search(search: Search, folder: RunFolder, optuna: Any) -> None:
     record = record_of(best, data, LabelRun(best, data), path) | {"trials": _rows(study)}
     write_json(path / RECORD, record)
     show(record, path)
+
+
+def _for_roles(search: Search) -> Search:
+    """The search among models that read roles."""
+    models = [model for model in search.models if model.startswith("ehnn")]
+    if not models:
+        raise ValueError(f"--models: none of {', '.join(search.models)} reads roles; EHNN models do")
+    if len(models) < len(search.models):
+        typer.echo(f"Note: the table has roles, which these models read: {', '.join(models)}", err=True)
+    return replace(search, models=models)
 
 
 def _forget_training(path: Path) -> None:
