@@ -54,6 +54,20 @@ def test_labels_of_sets_with_features_of_both_sides() -> None:
     assert found.h.x.squeeze(1).tolist() == [1, 2]
 
 
+def test_a_column_of_the_table_of_sets_is_a_label_of_sets() -> None:
+    sets = pd.DataFrame({"basket": ["1", "2"], "items": ["a;b", "b;c"], "kind": ["x", "y"]})
+    items = pd.DataFrame({"node": ["a", "b", "c"], "price": [1.0, 2.0, 3.0], "colour": ["r", "r", "g"]})
+    assert read(sets, "kind", nodes=items, edge_column="basket").task == "sets"
+    assert read(sets, "colour", nodes=items, edge_column="basket").task == "nodes"
+
+
+@pytest.mark.parametrize("option", ["role_column", "weight_column", "edge_weight_column"])
+def test_the_label_is_no_input(option: str) -> None:
+    column = "role" if option == "role_column" else "fee"
+    with pytest.raises(ValueError, match=f"{option}: '{column}' is the label, which would give the answer"):
+        read(MEMBERS, column, task="incidences", **COLUMNS, **{option: column})
+
+
 def test_labels_of_nodes_within_sets_are_in_the_order_of_the_incidences() -> None:
     shuffled = MEMBERS.sample(frac=1, random_state=3)
     found = read(shuffled, "role", task="incidences", **COLUMNS)

@@ -93,7 +93,12 @@ def _search(search: Search, folder: RunFolder, optuna: Any) -> None:
             "ehnn tune is for labels of nodes and of sets; those of nodes within sets: ehnn train"
         )
     if data.h.roles is not None:
-        search = _for_roles(search)
+        search = _by_ehnn(search, "roles")
+    other, what = (
+        (data.h.x, "columns of nodes") if data.task == "sets" else (data.h.edge_x, "columns of sets")
+    )
+    if other is not None:
+        search = _by_ehnn(search, what)
     if not folder.going_on:
         folder.begin()
     study = _study(optuna, path / STUDY, request.seed)
@@ -111,13 +116,13 @@ def _search(search: Search, folder: RunFolder, optuna: Any) -> None:
     show(record, path)
 
 
-def _for_roles(search: Search) -> Search:
-    """The search among models that read roles."""
+def _by_ehnn(search: Search, what: str) -> Search:
+    """The search among models that read ``what``."""
     models = [model for model in search.models if model.startswith("ehnn")]
     if not models:
-        raise ValueError(f"--models: none of {', '.join(search.models)} reads roles; EHNN models do")
+        raise ValueError(f"--models: none of {', '.join(search.models)} reads {what}; EHNN models do")
     if len(models) < len(search.models):
-        typer.echo(f"Note: the table has roles, which these models read: {', '.join(models)}", err=True)
+        typer.echo(f"Note: the table has {what}, which these models read: {', '.join(models)}", err=True)
     return replace(search, models=models)
 
 

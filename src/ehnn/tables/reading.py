@@ -130,7 +130,8 @@ def learn(
     """Read tables for the first time: what columns hold is found out here."""
     _check_task(task, label, regression)
     sheet = source.read()
-    task = task or _task(sheet, source)
+    task = task or _task(sheet, source, label)
+    _check_label(label, sheet.layout)
     bare = Reader(task, label, regression, sheet.layout, sheet.id_column, (), (), sheet.digest)
     node_features, edge_features, remarks = choose_features(bare, sheet, source.nodes is not None, wanted)
     reader = replace(bare, node_features=node_features, edge_features=edge_features)
@@ -152,8 +153,19 @@ def _check_task(task: str | None, label: str | None, regression: bool) -> None:
         )
 
 
-def _task(sheet: Sheet, source: Source) -> str:
+def _check_label(label: str | None, layout: Layout) -> None:
+    """The label must not be an input as well."""
+    inputs = {"role": layout.role, "weight": layout.weight, "edge-weight": layout.edge_weight}
+    for option, column in inputs.items():
+        if label is not None and label == column:
+            raise ValueError(f"--{option}-column: {label!r} is the label, which would give the answer away")
+
+
+def _task(sheet: Sheet, source: Source, label: str | None) -> str:
     """A label in a row per set is the set's; anywhere else it is a node's."""
+    if sheet.edges is not None and sheet.layout.kind == "sets" and sheet.nodes is not None:
+        there = [label in columns.table.columns for columns in (sheet.nodes, sheet.edges)]
+        return "sets" if there == [False, True] else "nodes"
     if source.nodes is None and sheet.nodes is None and sheet.edges is None:
         raise ValueError(f"{sheet.path} has no columns for labels: give a table of nodes, --nodes")
     return "sets" if source.nodes is None and sheet.nodes is None else "nodes"
