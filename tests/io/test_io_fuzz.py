@@ -126,6 +126,7 @@ def _damage(value, draw):
     return draw(JSON | st.sampled_from(["int64", "bool", [0, 2**40], 2**63, -1, [[1]], "x"]))
 
 
+@pytest.mark.filterwarnings("ignore:.*another program has lost them:UserWarning")
 @settings(FUZZ, max_examples=150)
 @given(hypergraphs(min_width=0), st.data())
 def test_damaged_hif_records(tmp_path, h, data):

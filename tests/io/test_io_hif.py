@@ -99,3 +99,24 @@ def test_hif_faults(file, data, message):
 def test_hif_directed_may_be_read_as_undirected():
     data = {"network-type": "directed", "incidences": [PAIR | {"direction": "head"}]}
     assert eio.from_hif_dict(data, ignore_direction=True) == Hypergraph.from_edges([[0]])
+
+
+def test_weights_may_be_attributes_as_of_xgi():
+    data = {
+        "incidences": [{"edge": "e", "node": "a", "attrs": {"weight": 3}}, {"edge": "f", "node": "a"}],
+        "edges": [{"edge": "e", "attrs": {"weight": 2.5}}, {"edge": "f", "attrs": {"colour": "red"}}],
+    }
+    h = eio.from_hif_dict(data)
+    assert h.edge_weight.tolist() == [2.5, 1]
+    assert h.incidence_weight.tolist() == [3, 1]
+
+
+def test_weights_that_another_program_lost_are_not_ones():
+    h = Hypergraph.from_edges([[0, 1], [1, 2]], edge_weight=torch.tensor([5.0, 2.0]))
+    data = eio.to_hif_dict(h)
+    for record in data["edges"]:
+        del record["weight"]
+    with pytest.warns(
+        UserWarning, match="edge_weight: ehnn wrote weights, and another program has lost them"
+    ):
+        assert eio.from_hif_dict(data).edge_weight is None

@@ -149,12 +149,12 @@ def _figure(name: str, value: Any) -> str:
 
 
 def no_better(rows: Sequence[dict[str, Any]]) -> str | None:
-    """A remark where a simple member is as good as the average on held-out labels."""
+    """A remark where a simple member is as good as the average on held-out labels, and is not all of it."""
     figure = next(name for name in ("accuracy", "auroc", "r2") if name in rows[-1])
     simple = [r for r in rows[:-1] if str(r["member"]).startswith(SIMPLE)]
     if not simple:
         return None
     best = max(simple, key=lambda r: r[figure])
-    if best[figure] < rows[-1][figure] or rows[-1][figure] >= 1:
+    if best[figure] < rows[-1][figure] or rows[-1][figure] >= 1 or best.get("weight") == 1:
         return None
     return f"on held-out labels {best['member']!r} alone is as good as the model"

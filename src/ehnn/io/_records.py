@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -151,9 +152,13 @@ def _attribute(
 
 def _weight(values: Sequence[Any], name: str, about: _About) -> Tensor | None:
     """Weights, 1 where missing; None if the source says nothing but ones and ehnn did not write them."""
+    lost = len(values) > 0 and all(v is None for v in values)
+    if name in about.tensors and lost:
+        warnings.warn(f"{name}: ehnn wrote weights, and another program has lost them", stacklevel=5)
+        return None
     if name in about.tensors:
         return stored([1 if v is None else v for v in values], *about.tensors[name], name)
-    if all(v is None for v in values):
+    if lost or not len(values):
         return None
     array = as_array([1.0 if v is None else v for v in values], name, floating=True)
     if not np.isfinite(array).all():

@@ -78,8 +78,8 @@ def from_hif_dict(
 
     Nodes are in the order of ``nodes``, then of first appearance in ``incidences``; hyperedges alike.
     Identifiers become names and stay int or str; if they are exactly 0 … n−1 they are plain numbers
-    (unless ehnn wrote them as names). ``weight`` of hyperedges and incidences is read (missing: 1;
-    only ones: none). Weights of nodes, other attributes and metadata are not kept.
+    (unless ehnn wrote them as names). ``weight`` of hyperedges and incidences, or of their ``attrs``, is read
+    (missing: 1; only ones: none). Weights of nodes, other attributes and metadata are not kept.
 
     Args:
         data: the dictionary, as `json.load` gives it.
@@ -262,7 +262,10 @@ def _ids(records: list[Mapping[str, Any]], key: str, part: str, source: str) -> 
 
 
 def _weights(records: list[Mapping[str, Any]], part: str, source: str) -> list[Any]:
+    """``weight`` of each record, or of its ``attrs``, where XGI keeps it."""
     weights = [record.get("weight") for record in records]
+    if all(weight is None for weight in weights):
+        weights = [(record.get("attrs") or {}).get("weight") for record in records]
     for i, value in enumerate(weights):
         if value is not None and (isinstance(value, (bool, str)) or not np.isscalar(value)):
             raise ValueError(f"{source}: {part}[{i}].weight must be a number, got {short(value)}")
