@@ -184,9 +184,12 @@ def test_new_hyperedges_alone_are_judged_by_members_of_fit(tmp_path: Path, named
         fitted.fit(known, dict(zip(known, kind[:60], strict=True)))
         some = {"e3": known["e3"], **later}
         assert (fitted.predict(some) == [0, *kind[60:]]).all()
-        assert "member" in str(fitted.explain(later, ["q1"])[0]).splitlines()[1]
+        told = fitted.explain(later, ["q1"])[0]
     else:
         fitted.fit(known, kind[:60])
+        told = fitted.explain(later, [1])[0]
+    assert str(told).startswith(f"{'q1' if named else '1'}: predicted {kind[61]}, p({kind[61]}) = 0.9")
+    assert "member" in str(told).splitlines()[1]
     assert (fitted.predict(later) == kind[60:]).all()
     assert (fitted.predict([*known, *later] if not named else {**known, **later}) == kind).all()
     fitted.save(tmp_path)
@@ -199,7 +202,8 @@ def test_new_hyperedges_have_features_of_known_members() -> None:
     x = torch.randn(6, 2, generator=torch.Generator().manual_seed(0))
     h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2], [3, 4], [4, 5]], x=x, edge_x=torch.eye(4))
     new = ehnn.Hypergraph.from_edges([[0, 2], [3, 5]], 6, edge_x=torch.eye(4)[:2])
-    joined, groups = beside(dual(h), dual(new)).with_rows(np.arange(2))
+    joined, nodes, groups = beside(dual(h), dual(new)).with_rows(np.arange(2))
+    assert nodes.tolist() == [0, 1, 2, 3, -1, -1]
     assert joined.num_nodes == 6 and joined.edges()[0] == [0, 4]  # noqa: PT018
     assert torch.equal(joined.x, torch.eye(4)[[0, 1, 2, 3, 0, 1]])
     assert torch.equal(joined.edge_x, x)

@@ -35,8 +35,8 @@ class Beside:
     groups: Array
     places: Array
 
-    def with_rows(self, rows: Array) -> tuple[Hypergraph, Array]:
-        """The rows of fit, then these of ``new``; and for each hyperedge its number in fit, -1: new."""
+    def with_rows(self, rows: Array) -> tuple[Hypergraph, Array, Array]:
+        """The rows of fit, then these of ``new``; and the numbers in fit of nodes and hyperedges, -1: new."""
         known, new = self.known, self.new
         number = np.full(new.num_nodes, -1)
         number[rows] = known.num_nodes + np.arange(len(rows))
@@ -53,7 +53,11 @@ class Beside:
             else torch.cat([known.roles, new.roles[chosen]]),
             node_names=self._row_names(rows), edge_names=self._group_names(count),
         ).replace(num_roles=known.num_roles)  # fmt: skip
-        return joined, np.where(np.arange(count) < known.num_edges, np.arange(count), -1)
+        every = np.arange(joined.num_nodes), np.arange(count)
+        nodes, groups = (
+            np.where(n < k, n, -1) for n, k in zip(every, (known.num_nodes, known.num_edges), strict=True)
+        )
+        return joined, nodes, groups
 
     def of_all(self, logits: Callable[[Hypergraph, Array, Array], Tensor]) -> Tensor:
         """``[new.num_nodes, outputs]``: new rows beside those of fit, a few at a time.
@@ -66,9 +70,7 @@ class Beside:
         parts = [rows[start : start + size] for start in range(0, len(rows), size)]
         found: list[Tensor] = []
         for part in parts:
-            h, groups = self.with_rows(part)
-            nodes = np.where(np.arange(h.num_nodes) < self.known.num_nodes, np.arange(h.num_nodes), -1)
-            found.append(logits(h, nodes, groups)[self.known.num_nodes :])
+            found.append(logits(*self.with_rows(part))[self.known.num_nodes :])
         if len(same):
             every = np.arange(self.known.num_nodes), np.arange(self.known.num_edges)
             found.append(logits(self.known, *every)[torch.from_numpy(self.places[same])])
@@ -93,13 +95,12 @@ class Beside:
         second = torch.ones(self.new.num_incidences) if second is None else second
         return torch.cat([first, second[chosen].to(first.dtype)])
 
-    def _row_names(self, rows: Array) -> tuple[Any, ...] | None:
-        if self.known.node_names is None:
-            return None
-        taken = set(self.known.node_names)
-        given = self.new.node_names or range(self.new.num_nodes)
+    def _row_names(self, rows: Array) -> tuple[Any, ...]:
+        """Names for people: rows without names are numbers, those of fit with a word that says so."""
+        first = self.known.node_names or tuple(f"{row} of fit" for row in range(self.known.num_nodes))
+        taken, given = set(first), self.new.node_names or range(self.new.num_nodes)
         names = (given[row] for row in rows.tolist())
-        return *self.known.node_names, *(f"{name} (new)" if name in taken else name for name in names)
+        return *first, *(f"{name} (new)" if name in taken else name for name in names)
 
     def _group_names(self, count: int) -> tuple[Any, ...] | None:
         if self.known.edge_names is None:

@@ -55,12 +55,15 @@ class HyperedgeEstimator(NodeEstimator):
         return self._of_all(graph) if found is None else found.of_all(self._of_seen)
 
     def _of_seen(self, graph: Hypergraph, nodes: np.ndarray, edges: np.ndarray) -> Tensor:
-        return self._of_all(graph, Seen(nodes, edges, label_passes(len(nodes)), np.zeros(0, np.int64)))
+        return self._of_all(graph, _seen(nodes, edges))
 
-    def _whole(self, h: Any) -> Hypergraph:
+    def _whole(self, h: Any) -> tuple[Hypergraph, Seen | None]:
         graph = self._rows_of(h)
         found = self._beside(graph)
-        return graph if found is None else found.with_rows(np.flatnonzero(found.places < 0))[0]
+        if found is None:
+            return graph, None
+        whole, nodes, edges = found.with_rows(np.flatnonzero(found.places < 0))
+        return whole, _seen(nodes, edges)
 
     def _numbers(self, h: Any, wanted: Sequence[Any]) -> list[int]:
         numbers, found = super()._numbers(h, wanted), self._beside(self._rows_of(h))
@@ -92,6 +95,10 @@ class HyperedgeEstimator(NodeEstimator):
             names = told["edge_names"]
             found = hypergraph_from(told, tensors)
             vars(self)["known_"] = found.replace(edge_names=None if names is None else tuple(names))
+
+
+def _seen(nodes: np.ndarray, edges: np.ndarray) -> Seen:
+    return Seen(nodes, edges, label_passes(len(nodes)), np.zeros(0, np.int64))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

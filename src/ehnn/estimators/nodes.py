@@ -290,18 +290,20 @@ class NodeEstimator(Estimator):
         if self.hypergraph is not None:
             h, rows = self.hypergraph, h if rows is None else rows
         asked = asked_of(self.reader_, h)
+        if asked is not None:
+            return answer(
+                rows, lambda graph: NodeQuestions(self, self._rows_of(graph), *sizes), asked, None,
+                lambda *_: [], target,
+            )  # fmt: skip
+        whole, seen = self._whole(h)
         return answer(
-            rows,
-            lambda graph: NodeQuestions(self, graph if asked is None else self._rows_of(graph), *sizes),
-            asked,
-            None if asked is not None else self._whole(h),
-            lambda _, wanted: self._numbers(h, wanted),
-            target,
-        )
+            rows, lambda graph: NodeQuestions(self, graph, *sizes, seen), None, whole,
+            lambda _, wanted: self._numbers(h, wanted), target,
+        )  # fmt: skip
 
-    def _whole(self, h: Any) -> Hypergraph:
-        """The hypergraph in which rows of ``h`` are predicted."""
-        return self._rows_of(h)
+    def _whole(self, h: Any) -> tuple[Hypergraph, Seen | None]:
+        """The hypergraph in which rows of ``h`` are predicted, and what is known of it from fit."""
+        return self._rows_of(h), None
 
     def _numbers(self, h: Any, wanted: Sequence[Any]) -> list[int]:
         """Where rows of ``h`` are in `_whole`."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, batch
 
-from ..auto import AutoNodes
+from ..auto import AutoNodes, Seen
 from ..auto_incidences import AutoIncidences
 from ..finite import finite_outputs
 from .candidates import Columns, Known, feature_changes, hyperedge_changes, member_changes, named
@@ -34,15 +34,18 @@ class NodeQuestions:
         graph: whose nodes are the rows (the dual, for hyperedges).
         most: things of each kind that are left out, one at a time.
         incidences: of the neighbourhood; see `neighbourhood`.
+        seen: what is known of ``graph`` from fit; None: found by names.
     """
 
-    def __init__(self, estimator: Any, graph: Hypergraph, most: int, incidences: int) -> None:
+    def __init__(
+        self, estimator: Any, graph: Hypergraph, most: int, incidences: int, seen: Seen | None = None
+    ) -> None:
         self.estimator, self.most, self.incidences = estimator, most, incidences
         self.graph = estimator._read(graph.to("cpu"))
-        self.logits: Tensor = estimator._of_all(graph)
+        self.logits: Tensor = estimator._of_all(graph, seen)
         self.decided: Tensor = estimator._decided(self.logits)
         self.auto: AutoNodes | None = estimator.model_ if isinstance(estimator.model_, AutoNodes) else None
-        self.seen = None if self.auto is None else self.auto.seen(self.graph)
+        self.seen = seen or (None if self.auto is None else self.auto.seen(self.graph))
         target = None
         if self.auto is not None and self.seen is not None:
             target = self.auto.company.labels(self.seen.nodes, self.auto.portfolio.output)
