@@ -238,6 +238,21 @@ def test_inputs_that_say_less_than_they_seem_to() -> None:
         ehnn.estimators.as_hypergraph(frame)
 
 
+def test_errors_about_hyperedges_name_the_side_of_the_user() -> None:
+    h = ehnn.Hypergraph.from_edges(
+        [[0, 1], [1, 2], [2, 3], [0, 3]], x=torch.ones(4, 3), edge_x=torch.ones(4, 2)
+    )
+    fitted = ehnn.HyperedgeClassifier(**FAST).fit(h, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"^x must have 3 channels as in fit, got no x$"):
+        fitted.predict(h.replace(x=None))
+    with pytest.raises(ValueError, match=r"^edge_x must have 2 channels as in fit, got no edge_x$"):
+        fitted.predict(h.replace(edge_x=None))
+    with pytest.raises(ValueError, match=r"does not read node features; drop them: h.replace\(x=None\)"):
+        ehnn.HyperedgeClassifier(model="hgnn", epochs=1).fit(h, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"^x must be finite"):
+        ehnn.HyperedgeClassifier(**FAST).fit(h.replace(x=h.x * float("nan")), [0, 1, 0, 1])
+
+
 def test_class_weights_are_saved_with_their_classes(tmp_path: Path) -> None:
     h, y = circles()
     ehnn.NodeClassifier(**FAST, class_weight={0: 2.0, 1: 1.0}).fit(h, y.tolist()).save(tmp_path)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -12,6 +14,7 @@ from torch import Tensor
 from ehnn.hypergraph import Hypergraph, dual
 
 from .auto import Seen
+from .base import Self
 from .beside import Beside, beside
 from .inputs import as_hypergraph
 from .kinds import Classifies, Regresses
@@ -36,6 +39,15 @@ class HyperedgeEstimator(NodeEstimator):
 
     _row: ClassVar[str] = "hyperedge"
     known_: ClassVar[Hypergraph | None] = None  # set by fit: the dual hypergraph
+
+    def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """`NodeEstimator.fit` with a label for each hyperedge."""
+        with _names_of_the_user():
+            return super().fit(h, y, sample_weight)
+
+    def _logits(self, h: Any) -> Tensor:
+        with _names_of_the_user():
+            return super()._logits(h)
 
     def _rows_of(self, h: Any) -> Hypergraph:
         return dual(as_hypergraph(h))
@@ -95,6 +107,22 @@ class HyperedgeEstimator(NodeEstimator):
             names = told["edge_names"]
             found = hypergraph_from(told, tensors)
             vars(self)["known_"] = found.replace(edge_names=None if names is None else tuple(names))
+
+
+_SIDES = {"edge_x": "x", "x": "edge_x", "hyperedge features": "node features"}
+_SIDE = re.compile(r"hyperedge features|\bedge_x\b|\bx\b(?= must|=None|$)")
+
+
+@contextmanager
+def _names_of_the_user() -> Iterator[None]:
+    """Errors about the dual hypergraph, in which the features of nodes and hyperedges have changed sides."""
+    try:
+        yield
+    except ValueError as error:
+        told = _SIDE.sub(lambda match: _SIDES[match[0]], str(error))
+        if told == str(error):
+            raise
+        raise ValueError(told) from error
 
 
 def _seen(nodes: np.ndarray, edges: np.ndarray) -> Seen:
