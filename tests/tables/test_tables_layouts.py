@@ -67,12 +67,12 @@ def test_white_space_separates_lines_without_another_separator() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "layout", "remark"),
     [
-        ("a.csv", "id,members\ns,a;b;a\nt,b;c\n", Layout(), "1 members repeat a node of their set"),
-        ("a.csv", "id,x,y\ns,a,a\nt,b,c\n", Layout(members=("x", "y")), "1 members repeat a node"),
-        ("a.txt", "a b a\nb c d\n", Layout(), "1 members repeat a node"),
-        ("a.txt", "# my sets\n#\n\na b c\n#b c d\n", Layout(), "2 lines that begin with '# ' are left out"),
+        ("a.csv", "id,members\ns,a;b;a\nt,b;c\n", Layout(), "members that a set has twice count once: 1"),
+        ("a.csv", "id,x,y\ns,a,a\nt,b,c\n", Layout(members=("x", "y")), "a set has twice count once: 1"),
+        ("a.txt", "a b a\nb c d\n", Layout(), "members that a set has twice count once: 1"),
+        ("a.txt", "# my sets\n#\n\na b c\n#b c d\n", Layout(), "lines that begin with '# ' are left out: 2"),
         ("a.csv", "node,edge\na,s\n,s\nb,s\n,\n", Layout(),
-         "1 rows have no name in column 'node' and are left out, the first is a.csv, line 3"),
+         "rows without a name in column 'node' are left out: 1, the first is a.csv, line 3"),
     ],
     ids=["lists", "columns", "lines", "comments", "nameless"],
 )  # fmt: skip

@@ -346,3 +346,8 @@ def test_weight_decay_leaves_what_is_not_learned() -> None:
     gradient = runs.parameters["stack.embed.weight"].grad
     assert gradient is not None
     assert bool(gradient.any())
+
+
+def test_a_model_is_made_by_a_factory() -> None:
+    with pytest.raises(ValueError, match=r"make must be a factory .* got an instance of Linear"):
+        fit(nn.Linear(2, 2), Tiny(), [0])

@@ -256,14 +256,21 @@ class Hypergraph:
         layer invariant), a list of candidate hyperedges, or another Hypergraph over the same nodes. Named
         families are computed once and kept. More than ``max_pairs`` possible pairs are refused.
         """
-        from ehnn.overlap import overlap
-
         if not (isinstance(source, str) and isinstance(target, str)):
+            from ehnn.overlap import overlap
+
             return overlap(self, source, target, max_pairs)
         if (source, target) not in self._overlaps:
-            with plain_tensors():
-                self._overlaps[source, target] = overlap(self, source, target, max_pairs)
+            self._find(source, target, max_pairs)
         return self._overlaps[source, target]
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _find(self, source: str, target: str, max_pairs: int) -> None:
+        """Find and keep the overlap of two named families; a compiler does not look into it."""
+        from ehnn.overlap import overlap
+
+        with plain_tensors():
+            self._overlaps[source, target] = overlap(self, source, target, max_pairs)
 
     # ------------------------------------------------------------------ new hypergraphs from old
 

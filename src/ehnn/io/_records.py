@@ -154,7 +154,7 @@ def _weight(values: Sequence[Any], name: str, about: _About) -> Tensor | None:
     """Weights, 1 where missing; None if the source says nothing but ones and ehnn did not write them."""
     lost = len(values) > 0 and all(v is None for v in values)
     if name in about.tensors and lost:
-        warnings.warn(f"{name}: ehnn wrote weights, and another program has lost them", stacklevel=5)
+        warnings.warn(f"{name}: ehnn wrote weights, and another program has lost them", stacklevel=4)
         return None
     if name in about.tensors:
         return stored([1 if v is None else v for v in values], *about.tensors[name], name)

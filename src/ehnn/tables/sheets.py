@@ -103,8 +103,8 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
         again
     )
     if len(nameless):
-        told = f"{len(nameless)} rows have no name in column {short(layout.node)}"
-        remarks.append(f"{table.path}: {told} and are left out, the first is {table.place(int(nameless[0]))}")
+        told = f"rows without a name in column {short(layout.node)} are left out: {len(nameless)}"
+        remarks.append(f"{table.path}: {told}, the first is {table.place(int(nameless[0]))}")
     return Sheet(
         table.path, layout, h, *sides, lambda e: table.place(int(first[e])), remarks=tuple(remarks),
         incidences=within,
@@ -174,7 +174,7 @@ def _from_lists(lists: Sequence[Sequence[str]], path: str, remarks: list[str]) -
     h = from_named_edges(members)
     again = sum(map(len, members)) - h.num_incidences
     if again:
-        remarks.append(f"{path}: {again} members repeat a node of their set; they count once")
+        remarks.append(f"{path}: members that a set has twice count once: {again}")
     return h
 
 
@@ -203,7 +203,7 @@ def _lines(path: Path, layout: Layout, told: bool) -> Sheet:
     above = next((i for i, row in enumerate(rows) if row.strip() and not _is_comment(row)), len(rows))
     comments, text = sum(map(_is_comment, rows[:above])), "".join(rows[above:])
     lines = [line for line in text.splitlines() if line.strip()]
-    remarks = [f"{path}: {comments} lines that begin with '# ' are left out"] * bool(comments)
+    remarks = [f"{path}: lines that begin with '# ' are left out: {comments}"] * bool(comments)
     if not lines:
         raise ValueError(f"{path} is empty: expected a set of names in each line")
     separator = layout.separator or separator_of(lines)

@@ -71,6 +71,8 @@ def fit(
     With ``seconds`` no epoch begins that would end later than that, judged by the last one; called again, the
     run continues. The last entry of ``history`` has the last epoch.
     """
+    if isinstance(make, nn.Module):
+        raise ValueError(f"make must be a factory () -> Module, got an instance of {type(make).__name__}")
     end = None if seconds is None else time.monotonic() + seconds
     with nullcontext() if directory is None else claimed(directory):
         trainer = _Trainer(make, task, seeds, config or TrainConfig(), directory, device)
