@@ -9,7 +9,7 @@ the processor, so that ranks may share cores. Prints also what the formula says 
 With ``--bandwidth`` seconds are those of the clock, on a network that is as slow as that. On Linux, as root,
 one of 50 MB/s for two ranks together is made by ``unshare -n sh -c "ip link set lo up; tc qdisc add dev lo
 root tbf rate 400mbit burst 1mb latency 50ms; GLOO_SOCKET_IFNAME=lo python … --bandwidth 25e6 --ranks 2"``.
-``EHNN_WIRE=bfloat16`` halves the bytes.
+``--wire bfloat16`` halves the bytes.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from scipy.optimize import nnls
 from ehnn.parallel import Machine, Ranks, partition, shard, start, step_seconds, stop
 from ehnn.parallel.cost import step_terms
 from ehnn.parallel.plan import make_plan
+from ehnn.parallel.ranks import WIRES
 from ehnn.testing import random_hypergraph
 from ehnn_paper.results import provenance, write_rows
 from parallel import filled, measure
@@ -62,11 +63,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--out", default=None, help="folder of the rows")
     parser.add_argument("--bandwidth", type=float, default=None, help="bytes per second that a rank can send")
+    parser.add_argument("--wire", choices=tuple(WIRES), default="exact")
     parser.add_argument("--exchange", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.exchange:
         time_exchange()
         return
+    os.environ["EHNN_WIRE"] = given.wire  # for the ranks
     machine = calibrated(given.steps)
     print(machine, flush=True)
     found = {ranks: compared(given, ranks, machine) for ranks in given.ranks}
@@ -129,7 +132,7 @@ def compared(given: argparse.Namespace, ranks: int, machine: Machine) -> tuple[f
         found = call(*run, torchrun=ranks, script=script)
     sizes = [sum(cut[name]) for name in ("nodes", "edges", "incidences")]
     machine = machine if given.bandwidth is None else slower(machine, given.bandwidth)
-    predicted = step_seconds(*sizes, cut["ghosts"], ranks, given.width, machine, wire_bytes())
+    predicted = step_seconds(*sizes, cut["ghosts"], ranks, given.width, machine, wire_bytes(given.wire))
     measured = float(np.mean(found["cpu_seconds" if given.bandwidth is None else "seconds"]))
     told = f"{predicted.total:.3f} predicted ({predicted.exchange:.3f} of them to exchange)"
     print(f"{ranks} ranks, {cut['ghosts']} ghosts: {measured:.3f} s, {told}", flush=True)
@@ -141,10 +144,10 @@ def slower(machine: Machine, bandwidth: float) -> Machine:
     return Machine(**(vars(machine) | {"byte": machine.byte + 1 / bandwidth}))
 
 
-def wire_bytes() -> int:
+def wire_bytes(wire: str) -> int:
     """Bytes of a number on the wire."""
-    wire = Ranks(wire=os.environ.get("EHNN_WIRE", "exact")).wire
-    return 4 if wire is None else wire.itemsize
+    dtype = WIRES[wire]
+    return 4 if dtype is None else dtype.itemsize
 
 
 def planned(incidences: int, nodes: int, edges: int, ranks: int, machine: Machine) -> str:
@@ -161,11 +164,13 @@ def planned(incidences: int, nodes: int, edges: int, ranks: int, machine: Machin
 
 def write(given: argparse.Namespace, found: dict[int, tuple[float, float]], machine: Machine) -> None:
     """Two rows for each number of ranks."""
-    wire = [f"EHNN_WIRE={os.environ['EHNN_WIRE']}"] if "EHNN_WIRE" in os.environ else []
-    command = shlex.join([*wire, "python", "paper/benchmarks/cost_model.py", *sys.argv[1:]])
+    command = shlex.join(["python", "paper/benchmarks/cost_model.py", *sys.argv[1:]])
     kind, place = "processor seconds per step", ""
     if given.bandwidth is not None:
-        kind, place = "seconds per step", f", {given.bandwidth / 1e6:g} MB/s, {wire_bytes()} bytes a number"
+        kind, place = (
+            "seconds per step",
+            f", {given.bandwidth / 1e6:g} MB/s, {wire_bytes(given.wire)} bytes a number",
+        )
     row = {"selection": "none", "metric": kind, "std": None, "runs": 1, "paper": None}
     row |= provenance(command, settings=vars(machine))
     rows = [

@@ -28,7 +28,7 @@ from .kinds import Classifies, Regresses
 from .labels import as_list, has_names, hidden_minus_ones
 from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
-from .supervised import SampledRows, Supervised, hold_out
+from .supervised import SampledRows, Supervised, fan_out_of, hold_out
 from .targets import Targets, targets_from
 from .weights import check_weights, class_weights, in_order_of, row_weights, warn_unread
 
@@ -104,8 +104,8 @@ class NodeEstimator(Estimator):
         seed = int(self.random_state)
         self.way_ = plan.way(ready, ready.device)
         if self.way_ == "sampled":
-            pairs = plan.pairs + (ready.edge_x is not None)  # which is read in a layer of its own
-            task: Task = SampledRows(ready, parts[0], parts[1], self.targets_, seed, given, pairs)
+            fan_out = fan_out_of(plan.pairs, ready.edge_x is not None)
+            task: Task = SampledRows(ready, parts[0], parts[1], self.targets_, seed, given, fan_out)
         else:
             weights = None if given is None else [given]
             task = Supervised([(ready, parts[0])], checked, self.targets_, seed, weights)

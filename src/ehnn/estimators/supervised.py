@@ -19,9 +19,8 @@ Batches = Sequence[tuple[Hypergraph, Tensor]]
 _TIE = 1e-4
 """Of equal validation metrics (in percent) the smaller loss wins: on few rows many epochs are equal, and the
 first of them is long before the model is good."""
-BATCH, STEPS, FAN_OUT = 1024, 64, (8, 16)
-"""Of samples: nodes with labels in a batch, batches in an epoch, hyperedges of a node and nodes of a
-hyperedge."""
+BATCH, STEPS, CHECKS = 1024, 32, 8
+"""Of samples: nodes with labels in a batch, batches in an epoch, and batches that are validated."""
 
 
 class Supervised:
@@ -63,8 +62,8 @@ class Supervised:
 class SampledRows:
     """A `Task`: mini-batches around labelled nodes of one large hypergraph. **Approximate**; see `sample`.
 
-    An epoch has at most `STEPS` batches, so that it does not grow with the hypergraph. Validation nodes are
-    sampled in the same way.
+    An epoch has at most `STEPS` batches, so that it does not grow with the hypergraph; `CHECKS` batches of
+    validation nodes are sampled in the same way.
 
     Args:
         h: the hypergraph.
@@ -72,15 +71,15 @@ class SampledRows:
         targets: the loss and the metric.
         seed: of batches and draws.
         weight: ``[num_nodes]``, or None.
-        pairs: of layers nodes → … → nodes.
+        fan_out: of `sample`; see `fan_out_of`.
     """
 
     def __init__(
         self, h: Hypergraph, train: Tensor, valid: Tensor, targets: Targets, seed: int, weight: Tensor | None,
-        pairs: int,
+        fan_out: Sequence[tuple[int, int]],
     ) -> None:  # fmt: skip
         self.h, self.target, self.valid, self.targets, self.seed = h, train, valid, targets, seed
-        self.weight, self.fan_out = weight, [FAN_OUT] * pairs
+        self.weight, self.fan_out = weight, fan_out
         self.seeds = targets.labelled(train).nonzero().squeeze(1)
         self.checked = targets.labelled(valid).nonzero().squeeze(1)
 
@@ -99,9 +98,17 @@ class SampledRows:
         if not len(self.checked):
             return {}
         generator = generator_of(self.seed, 0, self.h.device)  # the same samples in every epoch
-        rows = list(islice(seed_batches(self.checked, BATCH, self.seed, 0), STEPS))
+        rows = list(islice(seed_batches(self.checked, BATCH, self.seed, 0), CHECKS))
         parts = [predict(sample(self.h, r, self.fan_out, generator))[:, : len(r)] for r in rows]
         return _valid(self.targets, torch.cat(parts, 1), self.valid[torch.cat(rows)])
+
+
+def fan_out_of(pairs: int, edge_features: bool) -> list[tuple[int, int]]:
+    """Draws for so many pairs of layers nodes → all → nodes, so that a sample has some 10⁵ nodes.
+
+    Features of hyperedges are read in one more layer, which needs no further nodes.
+    """
+    return [(8, 16) if pairs == 1 else (4, 4)] * pairs + [(4, 1)] * edge_features
 
 
 def _valid(targets: Targets, logits: Tensor, target: Tensor) -> dict[str, Tensor]:
