@@ -12,6 +12,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, dual
 from ehnn.tables.later import PASSES, SHARE
+from ehnn.tables.merged import joined_roles, joined_rows, joined_weights
 
 from .labels import plain
 from .portfolio.company import set_hashes
@@ -44,16 +45,16 @@ class Beside:
         kept = number[node] >= 0
         own = np.stack([number[node[kept]], self.groups[group[kept]]])
         count = max(known.num_edges, int(self.groups.max(initial=-1)) + 1)
-        chosen = torch.from_numpy(kept)
+        both = np.concatenate([np.arange(known.num_incidences), known.num_incidences + np.flatnonzero(kept)])
+        total, x = known.num_nodes + len(rows), None if new.x is None else new.x[rows]
         joined = Hypergraph.from_incidence(
-            np.concatenate([known.index.numpy(), own], 1), known.num_nodes + len(rows), count,
-            None if known.x is None or new.x is None else torch.cat([known.x, new.x[rows].to(known.x.dtype)]),
-            self._features(count), incidence_weight=self._weights(chosen),
-            roles=None if known.roles is None or new.roles is None
-            else torch.cat([known.roles, new.roles[chosen]]),
+            np.concatenate([known.index.numpy(), own], 1), total, count,
+            joined_rows(known.x, x, number[rows], total),
+            known.edge_x if new.edge_x is None else joined_rows(known.edge_x, new.edge_x, self.groups, count),
+            incidence_weight=joined_weights(known, new, both), roles=joined_roles(known, new, both),
             node_names=self._row_names(rows), edge_names=self._group_names(count),
         ).replace(num_roles=known.num_roles)  # fmt: skip
-        every = np.arange(joined.num_nodes), np.arange(count)
+        every = np.arange(total), np.arange(count)
         nodes, groups = (
             np.where(n < k, n, -1) for n, k in zip(every, (known.num_nodes, known.num_edges), strict=True)
         )
@@ -68,32 +69,13 @@ class Beside:
         rows, same = np.flatnonzero(self.places < 0), np.flatnonzero(self.places >= 0)
         size = max(-(-len(rows) // PASSES), self.known.num_nodes // SHARE, 1)
         parts = [rows[start : start + size] for start in range(0, len(rows), size)]
-        found: list[Tensor] = []
-        for part in parts:
-            found.append(logits(*self.with_rows(part))[self.known.num_nodes :])
+        found = [logits(*self.with_rows(part))[self.known.num_nodes :] for part in parts]
         if len(same):
             every = np.arange(self.known.num_nodes), np.arange(self.known.num_edges)
             found.append(logits(self.known, *every)[torch.from_numpy(self.places[same])])
         order = torch.from_numpy(np.concatenate([*parts, same]))
         values = torch.cat(found)
         return torch.empty_like(values).index_copy_(0, order, values)
-
-    def _features(self, count: int) -> Tensor | None:
-        if self.known.edge_x is None:
-            return None
-        found = self.known.edge_x.new_zeros(count, self.known.edge_x.shape[1])
-        found[: self.known.num_edges] = self.known.edge_x
-        if self.new.edge_x is not None:
-            found[torch.from_numpy(self.groups)] = self.new.edge_x.to(found.dtype)
-        return found
-
-    def _weights(self, chosen: Tensor) -> Tensor | None:
-        first, second = self.known.incidence_weight, self.new.incidence_weight
-        if first is None and second is None:
-            return None
-        first = torch.ones(self.known.num_incidences) if first is None else first
-        second = torch.ones(self.new.num_incidences) if second is None else second
-        return torch.cat([first, second[chosen].to(first.dtype)])
 
     def _row_names(self, rows: Array) -> tuple[Any, ...]:
         """Names for people: rows without names are numbers, those of fit with a word that says so."""

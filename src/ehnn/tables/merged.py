@@ -70,10 +70,10 @@ def merge(
     kept = np.sort(index.shape[1] - 1 - last)
     h = Hypergraph.from_incidence(
         index[:, kept], len(node_names), len(edge_names),
-        _rows(known.x, new.x, nodes, len(node_names), said[0]),
-        _rows(known.edge_x, new.edge_x, edges, len(edge_names), said[1]),
+        joined_rows(known.x, new.x, nodes, len(node_names), said[0]),
+        joined_rows(known.edge_x, new.edge_x, edges, len(edge_names), said[1]),
         edge_weight=_weights(known.edge_weight, new.edge_weight, edges, len(edge_names)),
-        incidence_weight=_joined(known, new, kept), roles=_roles(known, new, kept),
+        incidence_weight=joined_weights(known, new, kept), roles=joined_roles(known, new, kept),
         node_names=tuple(node_names), edge_names=tuple(edge_names),
     ).replace(num_roles=max(known.num_roles, new.num_roles))  # fmt: skip
     count = len(node_names) - known.num_nodes, len(edge_names) - known.num_edges
@@ -114,9 +114,14 @@ def marked(keys: np.ndarray, h: Hypergraph) -> np.ndarray:
     return keys * MAX_ROLES + (0 if h.roles is None else h.roles.numpy())
 
 
-def _rows(
-    known: Tensor | None, new: Tensor | None, places: np.ndarray, count: int, said: np.ndarray | None
+def joined_rows(
+    known: Tensor | None,
+    new: Tensor | None,
+    places: np.ndarray,
+    count: int,
+    said: np.ndarray | None = None,
 ) -> Tensor | None:
+    """``[count, channels]``: rows of ``known``, with those of ``new`` at their ``places``; see `merge`."""
     if known is None or new is None:
         return None
     found = known.new_zeros((count, known.shape[1]))
@@ -139,7 +144,7 @@ def _weights(known: Tensor | None, new: Tensor | None, places: np.ndarray, count
     return found
 
 
-def _roles(known: Hypergraph, new: Hypergraph, kept: np.ndarray) -> Tensor | None:
+def joined_roles(known: Hypergraph, new: Hypergraph, kept: np.ndarray) -> Tensor | None:
     """Roles of the incidences that are kept; a hypergraph without incidences needs none."""
     if known.roles is None and new.roles is None:
         return None
@@ -147,7 +152,7 @@ def _roles(known: Hypergraph, new: Hypergraph, kept: np.ndarray) -> Tensor | Non
     return torch.cat(parts)[torch.from_numpy(kept)]
 
 
-def _joined(known: Hypergraph, new: Hypergraph, kept: np.ndarray) -> Tensor | None:
+def joined_weights(known: Hypergraph, new: Hypergraph, kept: np.ndarray) -> Tensor | None:
     """Weights of the incidences that are kept, 1 where there were none."""
     if known.incidence_weight is None and new.incidence_weight is None:
         return None

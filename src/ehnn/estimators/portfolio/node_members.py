@@ -119,8 +119,8 @@ def _networks(table: NodeTable, votes: tuple[str, ...], plan: dict[str, Any], sh
         step *= max(width / 64, 0.1)
         steps = int(min(most, max(_STEPS, part * share / step)))
         own = model.startswith("ehnn")  # what the user says of layers is of ours
-        inner = {**plan, "model": model, "width": width, "residual": own}
-        inner |= {} if own else {"options": None}
+        layers = {"options": plan.get("options") if own else None}
+        inner = {**plan, **layers, "model": model, "width": width, "residual": own}
         options = (("plan", inner), ("schedule", {"epochs": steps, "lr": 5e-3}))
         specs += [Spec(name, "ehnn", read if trusts else alone, options, False, steps * step)]
     return specs

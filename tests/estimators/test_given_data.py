@@ -1,0 +1,164 @@
+"""What users hand to the default: names, frames, new hyperedges, weights; and how errors name it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import ehnn
+from ehnn.estimators.beside import beside
+from ehnn.estimators.portfolio.node_members import node_members
+from ehnn.estimators.portfolio.node_table import NodeTable
+from ehnn.estimators.portfolio.outputs import Output
+from ehnn.estimators.weights import in_order_of
+from ehnn.hypergraph import dual
+
+from .test_auto import FAST, circles
+
+
+def test_weights_are_found_by_name_where_labels_are() -> None:
+    pd = pytest.importorskip("pandas")
+    h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2], [2, 3]], 4).replace(node_names=tuple("abcd"))
+    y, weight = pd.Series([0, 1, 0, 1], [*"abcd"]), pd.Series([1.0, 2.0, 3.0, 4.0], [*"abcd"])
+    assert in_order_of(y, weight) == in_order_of(y, weight.iloc[::-1]) == [1, 2, 3, 4]
+    assert in_order_of(dict(y), dict(weight.iloc[::-1])) == [1, 2, 3, 4]
+    assert in_order_of([0, 1, 0, 1], weight) is weight
+    named = {"model": "ehnn-mlp", "width": 8, "epochs": 3, "validation_fraction": 0}
+    first, second = (
+        ehnn.NodeClassifier(**named).fit(h, y, sample_weight=w).predict_proba(h)
+        for w in (weight, weight.iloc[::-1])
+    )
+    np.testing.assert_array_equal(first, second)
+    with pytest.raises(ValueError, match="number for each label: 'd' and 0 more have none"):
+        ehnn.NodeClassifier(**named).fit(h, y, sample_weight=weight.drop("d"))
+    with pytest.raises(ValueError, match="each name once"):
+        in_order_of(y, pd.concat([weight, weight]))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_new_hyperedges_alone_are_judged_by_members_of_fit(tmp_path: Path, named: bool) -> None:
+    generator = np.random.default_rng(0)
+    sets = [generator.choice(range(i % 3, 60, 3), 3, replace=False).tolist() for i in range(90)]
+    known, later, kind = sets[:60], sets[60:], (np.arange(90) % 3).tolist()
+    fitted = ehnn.HyperedgeClassifier(**FAST)
+    if named:
+        names = [{f"{word}{i}": [f"n{v}" for v in e] for i, e in enumerate(part)}
+                 for word, part in (("e", known), ("q", later))]  # fmt: skip
+        known, later = names
+        fitted.fit(known, dict(zip(known, kind[:60], strict=True)))
+        some = {"e3": known["e3"], **later}
+        assert (fitted.predict(some) == [0, *kind[60:]]).all()
+        told = fitted.explain(later, ["q1"])[0]
+    else:
+        fitted.fit(known, kind[:60])
+        told = fitted.explain(later, [1])[0]
+    assert str(told).startswith(f"{'q1' if named else '1'}: predicted {kind[61]}, p({kind[61]}) = 0.9")
+    assert "member" in str(told).splitlines()[1]
+    assert (fitted.predict(later) == kind[60:]).all()
+    assert (fitted.predict([*known, *later] if not named else {**known, **later}) == kind).all()
+    fitted.save(tmp_path)
+    again = ehnn.estimators.load(tmp_path)
+    np.testing.assert_array_equal(again.predict_proba(later), fitted.predict_proba(later))
+    assert fitted.predict([[0, 3], [], [999]] if not named else {"a": ["n0", "n3"], "b": []})[0] == 0
+
+
+def test_new_hyperedges_have_features_of_known_members() -> None:
+    x = torch.randn(6, 2, generator=torch.Generator().manual_seed(0))
+    h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2], [3, 4], [4, 5]], x=x, edge_x=torch.eye(4))
+    new = ehnn.Hypergraph.from_edges([[0, 2], [3, 5]], 6, edge_x=torch.eye(4)[:2])
+    joined, nodes, groups = beside(dual(h), dual(new)).with_rows(np.arange(2))
+    assert nodes.tolist() == [0, 1, 2, 3, -1, -1]
+    assert joined.num_nodes == 6 and joined.edges()[0] == [0, 4]  # noqa: PT018
+    assert torch.equal(joined.x, torch.eye(4)[[0, 1, 2, 3, 0, 1]])
+    assert torch.equal(joined.edge_x, x)
+    assert groups.tolist() == [0, 1, 2, 3, 4, 5]
+    stranger = ehnn.Hypergraph.from_edges([[0, 6]], 7, edge_x=torch.eye(4)[:1])
+    assert beside(dual(h), dual(stranger)) is None  # it would need features of node 6
+    assert beside(dual(h), dual(h)) is None
+
+
+@pytest.mark.parametrize(("value", "told"), [(float("nan"), "nan"), (float("inf"), "inf"), (-1.0, "-1")])
+def test_weights_must_be_numbers(value: float, told: str) -> None:
+    h, y = circles()
+    h = h.replace(edge_weight=torch.ones(h.num_edges).index_fill(0, torch.tensor([2]), value))
+    with pytest.raises(ValueError, match=f"edge_weight must be finite and not negative, got {told} in row 2"):
+        ehnn.NodeClassifier(**FAST).fit(h, y.tolist())
+
+
+def test_members_of_sets_are_in_alphabetical_order() -> None:
+    sets = [{"dan", "ann", "cy"}, {"bo", "dan"}]
+    assert ehnn.estimators.as_hypergraph(sets).node_names == ("ann", "cy", "dan", "bo")
+    assert ehnn.estimators.as_hypergraph(dict(enumerate(sets))).node_names == ("ann", "cy", "dan", "bo")
+
+
+def test_inputs_that_say_less_than_they_seem_to() -> None:
+    with pytest.raises(ValueError, match="hyperedge 'f' has a missing node"):
+        ehnn.estimators.as_hypergraph({"e": ["a", "b"], "f": ["b", None]})
+    with pytest.raises(ValueError, match="hyperedges of names are given as lists"):
+        ehnn.estimators.as_hypergraph(np.array([["a", "b"], ["b", "c"]]))
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"node": ["a", "b"], "edge": ["e", "e"], "weight": [1.0, 2.0]})
+    with pytest.warns(UserWarning, match="column 'weight' of the frame is not read"):
+        ehnn.estimators.as_hypergraph(frame)
+
+
+def test_errors_about_hyperedges_name_the_side_of_the_user() -> None:
+    h = ehnn.Hypergraph.from_edges(
+        [[0, 1], [1, 2], [2, 3], [0, 3]], x=torch.ones(4, 3), edge_x=torch.ones(4, 2)
+    )
+    fitted = ehnn.HyperedgeClassifier(**FAST).fit(h, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"^x must have 3 channels as in fit, got no x$"):
+        fitted.predict(h.replace(x=None))
+    with pytest.raises(ValueError, match=r"^edge_x must have 2 channels as in fit, got no edge_x$"):
+        fitted.predict(h.replace(edge_x=None))
+    with pytest.raises(ValueError, match=r"does not read node features; drop them: h.replace\(x=None\)"):
+        ehnn.HyperedgeClassifier(model="hgnn", epochs=1).fit(h, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match=r"^x must be finite"):
+        ehnn.HyperedgeClassifier(**FAST).fit(h.replace(x=h.x * float("nan")), [0, 1, 0, 1])
+
+
+def test_class_weights_are_saved_with_their_classes(tmp_path: Path) -> None:
+    h, y = circles()
+    ehnn.NodeClassifier(**FAST, class_weight={0: 2.0, 1: 1.0}).fit(h, y.tolist()).save(tmp_path)
+    assert ehnn.estimators.load(tmp_path).class_weight == {0: 2.0, 1: 1.0}
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63])
+def test_seeds_are_in_range(seed: int) -> None:
+    h, y = circles()
+    with pytest.raises(ValueError, match="random_state must be from 0 to 2⁶³ − 1, got"):
+        ehnn.NodeClassifier(**FAST, random_state=seed).fit(h, y.tolist())
+
+
+def test_options_are_of_our_layers() -> None:
+    plan = {"model": "ehnn-mlp", "width": 8, "dropout": 0.0, "options": {"aggregation": "sum"}, "epochs": 9}
+    specs = node_members(NodeTable(circles()[0]), Output("classes", 2), 60, plan, 10.0)
+    plans = {spec.name: dict(spec.options)["plan"]["options"] for spec in specs if spec.kind == "ehnn"}
+    assert plans.pop("EHNN-MLP") == {"aggregation": "sum"}
+    assert plans.keys() >= {"HGNN"}
+    assert {*plans.values()} == {None}
+
+
+def test_incidences_of_a_frame_are_its_rows(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    generator = np.random.default_rng(0)
+    pairs = [(f"n{v}", f"e{e}") for e in range(40) for v in generator.choice(20, 4, replace=False)]
+    frame = pd.DataFrame(pairs, columns=["node", "edge"]).sample(frac=1, random_state=1)
+    label = frame.node.str[1:].astype(int) % 2
+    for y in (label, label.to_numpy(), label.set_axis(pd.MultiIndex.from_frame(frame))):
+        model = ehnn.IncidenceClassifier(**FAST).fit(frame, y)
+        assert (model.predict(frame) == label).mean() > 0.95
+        assert model.score(frame, y) > 0.95
+    table = ehnn.tables.read(frame.assign(kind=label), "kind", task="incidences", regression=False)
+    assert (ehnn.IncidenceClassifier(**FAST).fit(table).predict(frame) == label).mean() > 0.95
+    twice = pd.concat([frame, frame.head(3)], ignore_index=True)
+    kept = pd.concat([label, label.head(3)]).to_numpy()
+    model = ehnn.IncidenceClassifier(**FAST).fit(twice, kept, sample_weight=np.ones(163))
+    assert model.predict(twice).shape == (163,)
+    with pytest.raises(
+        ValueError, match=r"row 160 \(from 0\) of the frame says [01] of a node in a hyperedge"
+    ):
+        ehnn.IncidenceClassifier(**FAST).fit(twice, np.append(kept[:160], 1 - kept[160:]))
