@@ -74,6 +74,17 @@ def test_structure_and_weights_survive_scipy(h):
         assert eio.from_scipy(matrix.asformat(form)) == bare
 
 
+def test_parallel_edges_with_different_weights_are_refused():
+    graph = nx.MultiGraph()
+    graph.add_nodes_from([("ann", {"bipartite": 0}), ("chess", {"bipartite": 1})])
+    graph.add_edge("ann", "chess", weight=2)
+    graph.add_edge("ann", "chess", weight=2)
+    assert eio.from_networkx(graph).incidence_weight.tolist() == [2]
+    graph.add_edge("ann", "chess", weight=3)
+    with pytest.raises(ValueError, match=r"'ann' is given twice in hyperedge 'chess', with .* 2.0 and 3.0"):
+        eio.from_networkx(graph)
+
+
 def test_scipy_adds_up_repeated_entries_and_refuses_zeros():
     matrix = sp.coo_array((np.array([1.0, 2.0]), ([0, 0], [1, 1])), shape=(2, 3))
     assert eio.from_scipy(matrix).incidence_weight.tolist() == [3.0]

@@ -20,7 +20,7 @@ from ._columns import plain
 from ._csv_roles import read_roles
 from ._csv_sides import Side, as_floats
 from ._csv_table import Table, check_delimiter, read_table
-from ._csv_values import parse
+from ._csv_values import ONE_WEIGHT, check_one, parse
 from ._names import drop_numbers, identifiers
 from ._support import reading_once, single
 
@@ -100,6 +100,8 @@ def read_csv(
     weights = None if weight is None else as_floats(parse(table, weight, rows, float))
     role = _one(role, "incidence_role", table)
     ends = node_side.owner[rows], edge_side.owner[rows]
+    if weights is not None and weight is not None:
+        check_one(table, weight, rows, ends, weights.numpy(), ONE_WEIGHT)
     h = Hypergraph.from_incidence(
         ends,
         len(node_side.names),

@@ -79,7 +79,8 @@ def from_hif_dict(
     Nodes are in the order of ``nodes``, then of first appearance in ``incidences``; hyperedges alike.
     Identifiers become names and stay int or str; if they are exactly 0 … n−1 they are plain numbers
     (unless ehnn wrote them as names). ``weight`` of hyperedges and incidences, or of their ``attrs``, is read
-    (missing: 1; only ones: none). Weights of nodes, other attributes and metadata are not kept.
+    (missing: 1; only ones: none). An incidence that is listed twice counts once; with different weights it is
+    a ValueError. Weights of nodes, other attributes and metadata are not kept.
 
     Args:
         data: the dictionary, as `json.load` gives it.
