@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn._utils.validation import short
+from ehnn._utils.validation import is_missing, short
 from ehnn.hypergraph import Hypergraph
 from ehnn.tables import TableData
 from ehnn.tables.frames import is_frame
@@ -24,7 +24,7 @@ from .finite import finite_outputs
 from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, incidence_lines
 from .kinds import Classifies
-from .labels import as_list, has_names, hidden_minus_ones, is_missing
+from .labels import as_list, has_names, hidden_minus_ones
 from .portfolio.outputs import Output
 from .targets import targets_from
 from .weights import check_weights, class_weights, row_weights

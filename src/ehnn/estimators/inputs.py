@@ -21,7 +21,7 @@ from ehnn.io.named import in_order
 from ehnn.tables import Layout, TableData, read_sheet
 from ehnn.tables.frames import is_frame
 
-from .labels import is_missing, plain
+from .labels import plain
 
 _HOW = (
     "a Hypergraph, a list of hyperedges, a mapping of named hyperedges, an incidence matrix, a pandas frame "
@@ -65,18 +65,10 @@ def _converted(data: Any) -> Hypergraph:
     if convert is not None and not isinstance(data, np.generic):
         return convert(data)
     if isinstance(data, Mapping):
-        return io.from_hif_dict(data) if "incidences" in data else _from_mapping(data)
+        return io.from_hif_dict(data) if "incidences" in data else io.from_named_edges(data)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return _from_lists(data)
     raise ValueError(f"a hypergraph must be {_HOW}; got {short(data)}")
-
-
-def _from_mapping(edges: Mapping[Any, Any]) -> Hypergraph:
-    found = io.from_named_edges(edges)
-    if any(map(is_missing, found.node_names or ())):
-        name = next(k for k, edge in edges.items() if any(map(is_missing, edge)))
-        raise ValueError(f"hyperedge {short(name)} has a missing node: {short(edges[name])}")
-    return found
 
 
 def _from_lists(edges: Iterable[Any]) -> Hypergraph:
@@ -84,9 +76,6 @@ def _from_lists(edges: Iterable[Any]) -> Hypergraph:
         lists = [e if isinstance(e, str) else tuple(map(plain, in_order(e))) for e in edges]
     except TypeError as error:
         raise ValueError(f"hyperedges must be collections of nodes: {error}") from error
-    for i, edge in enumerate(lists):
-        if any(map(is_missing, edge)):
-            raise ValueError(f"hyperedge {i} (from 0) has a missing node: {short(edge)}")
     numbers = all(isinstance(v, Integral) and not isinstance(v, bool) for edge in lists for v in edge)
     return Hypergraph.from_edges(lists) if numbers else io.from_named_edges(lists)  # type: ignore[arg-type]
 

@@ -10,14 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn._utils.validation import short
-
-
-def is_missing(value: Any) -> bool:
-    """None, NaN and pandas' NA say: no label."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (float, np.floating)) and math.isnan(value)
+from ehnn._utils.validation import is_missing, short
 
 
 def plain(value: Any) -> Any:

@@ -12,11 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ehnn._utils.validation import short
+from ehnn._utils.validation import is_missing, short
 from ehnn.tasks.scores import accuracy, cross_entropy
 
 from .finite import HUGE, finite_outputs
-from .labels import as_matrix, is_matrix, is_minus_one, is_missing, minus_one_is_a_class, plain_class
+from .labels import as_matrix, is_matrix, is_minus_one, minus_one_is_a_class, plain_class
 
 
 @dataclass(frozen=True)
