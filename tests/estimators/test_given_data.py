@@ -162,3 +162,16 @@ def test_incidences_of_a_frame_are_its_rows(tmp_path: Path) -> None:
         ValueError, match=r"row 160 \(from 0\) of the frame says [01] of a node in a hyperedge"
     ):
         ehnn.IncidenceClassifier(**FAST).fit(twice, np.append(kept[:160], 1 - kept[160:]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("tall", "labels must be numbers here, got 'tall'"),
+        (np.datetime64("2024-01-05"), "labels must be numbers here, got datetime"),
+        ([1.0, 2.0], "must be a row of numbers, as others are, got 1.0"),
+    ],
+)
+def test_numbers_that_are_none_are_named(wrong: object, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        ehnn.NodeRegressor(**FAST).fit([[0, 1], [1, 2]], [1.0, wrong, 2.0])

@@ -134,6 +134,16 @@ def test_pyg_sees_what_it_expects(full):
     assert (h.num_nodes, h.num_edges, h.edges()) == (4, 2, [[0, 1], [2]])
 
 
+def test_pyg_with_a_hyperedge_index_beside_a_graph():
+    index = torch.tensor([[0, 1, 2], [0, 0, 1]])
+    graph = {"edge_index": torch.tensor([[0, 1], [3, 2]]), "edge_attr": torch.zeros(2, 5)}
+    data = pyg.Data(x=torch.ones(4, 1), hyperedge_index=index, hyperedge_attr=torch.ones(2, 3), **graph)
+    h = eio.from_pyg(data)
+    assert (h.num_nodes, h.edges(), h.edge_x.shape) == (4, [[0, 1], [2]], (2, 3))
+    with pytest.raises(ValueError, match="hyperedge_index must be a tensor of shape"):
+        eio.from_pyg(pyg.Data(hyperedge_index=index[0]))
+
+
 def test_bipartite_pyg_is_a_star_expansion():
     h = Hypergraph.from_edges([[0, 1], [1, 2], []], x=torch.ones(3, 2))
     data = eio.to_pyg_bipartite(h)

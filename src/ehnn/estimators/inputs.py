@@ -35,8 +35,8 @@ def as_hypergraph(data: Any) -> Hypergraph:
     Accepts a Hypergraph; a list of hyperedges, each a collection of node numbers or of names; a mapping
     from hyperedge names to such collections; a scipy or dense incidence matrix ``[num_nodes, num_edges]``
     or a 2 × nnz index; a DataFrame (pandas, polars, pyarrow) with a row per (node, hyperedge); a file, or
-    what `ehnn.tables.read` read from one; a HIF dictionary; and the objects of PyG (``HyperGraphData``), XGI,
-    HyperNetX and NetworkX (bipartite graphs).
+    what `ehnn.tables.read` read from one; a HIF dictionary; and the objects of PyG (``HyperGraphData``, or
+    ``Data`` with ``hyperedge_index``), XGI, HyperNetX and NetworkX (bipartite graphs).
 
     The columns of a frame are found by name: node, node_id, vertex or member, and edge, hyperedge, set or
     group, these also with _id. Of two columns one such name is enough. `ehnn.tables.read` takes other names,
@@ -187,10 +187,10 @@ def _is_whole(array: Any) -> bool:
 def _from_pyg(data: Any) -> Hypergraph:
     if "num_vertices" in data:
         return io.from_pyg_bipartite(data)
-    if "hypergraph" not in type(data).__name__.lower():
+    if "hypergraph" not in type(data).__name__.lower() and "hyperedge_index" not in data:
         raise ValueError(
-            f"a torch_geometric HyperGraphData is expected, got {type(data).__name__}, whose edge_index "
-            "joins nodes with nodes; make its hyperedges first"
+            f"a torch_geometric HyperGraphData, or a Data with hyperedge_index, is expected, got "
+            f"{type(data).__name__}, whose edge_index joins nodes with nodes; make its hyperedges first"
         )
     return io.from_pyg(data)
 
