@@ -12,7 +12,6 @@ from torch import Tensor
 
 from ehnn._utils.validation import is_missing, short
 
-
 _ROW = (list, tuple, np.ndarray)
 """What a row of a matrix of labels may be."""
 
