@@ -92,8 +92,11 @@ def _read(path: Path, kind: str, layout: Layout) -> tuple[Hypergraph, tuple[str,
         table = open_table(path, layout.delimiter, layout.header)
         found = layout.of_table(table)
         if (found.node, found.edge) == ("node", "edge") and table.delimiter:
-            columns = {"role": found.role, "weight": found.weight, "edge_weight": found.edge_weight}
-            return read_csv(path, delimiter=table.delimiter, **columns), _roles_of_csv(table, found.role)
+            h = read_csv(
+                path, delimiter=table.delimiter, role=found.role, weight=found.weight,
+                edge_weight=found.edge_weight,
+            )  # fmt: skip
+            return h, _roles_of_csv(table, found.role)
     sheet = read_sheet(path, layout)
     return sheet.h, sheet.layout.role_words
 

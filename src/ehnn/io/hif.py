@@ -146,7 +146,7 @@ def to_hif_dict(h: Hypergraph, *, role_names: Sequence[str] = ()) -> dict[str, A
 
 
 def write_hif(h: Hypergraph, path: str | os.PathLike[str], *, role_names: Sequence[str] = ()) -> None:
-    """Write ``h`` to ``path`` as HIF JSON, atomically. See `to_hif_dict` for what it carries.
+    """Write ``h`` to ``path`` as HIF JSON, atomically; see `to_hif_dict`, also for ``role_names``.
 
     >>> write_hif(Hypergraph.from_edges([[0, 1], [1, 2]]), "sets.json")
     >>> read_hif("sets.json").edges()
