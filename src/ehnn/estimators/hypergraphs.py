@@ -28,7 +28,7 @@ from .labels import as_list, hidden_minus_ones
 from .portfolio.outputs import Output
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
-from .weights import class_weights, row_weights, warn_unread
+from .weights import class_weights, row_weights, score_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -144,16 +144,18 @@ class HypergraphEstimator(Estimator):
         return self.targets_.predict(self._decided(logits))
 
     @renamed_argument("hypergraphs", "h")
-    def score(self, h: Any, y: Any) -> float:
-        """Accuracy (the share with all labels right), or R² of numbers, over the labelled hypergraphs."""
+    def score(self, h: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy (the share with all labels right), or R² of numbers, over the labelled hypergraphs.
+
+        ``y`` and ``sample_weight`` are as in `fit`.
+        """
         logits = self._logits(h)
         values = as_list(hidden_minus_ones(y))
         if len(values) != logits.shape[0]:
             raise ValueError(f"y must have one row per hypergraph ({logits.shape[0]}), got {len(values)}")
         target = self.targets_.encode(values)
-        if not bool(self.targets_.labelled(target).any()):
-            raise ValueError("there is nothing to score: not one hypergraph has a label")
-        return self.targets_.score(self._decided(logits), target)
+        weight = score_weights(sample_weight, self.targets_.labelled(target), "hypergraph")
+        return self.targets_.score(self._decided(logits), target, weight)
 
     @renamed_argument("hypergraphs", "h")
     def explain(self, h: Any, rows: Any = None, *, target: Any = None, most: int = MOST) -> Explanations:

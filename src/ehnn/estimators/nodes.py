@@ -30,7 +30,7 @@ from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import SampledRows, Supervised, fan_out_of, hold_out
 from .targets import Targets, targets_from
-from .weights import check_weights, class_weights, in_order_of, row_weights, warn_unread
+from .weights import check_weights, class_weights, in_order_of, row_weights, score_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -242,17 +242,18 @@ class NodeEstimator(Estimator):
         logits = self._logits(h)
         return self.targets_.predict(self._decided(logits))
 
-    def score(self, h: Any, y: Any = None) -> float:
-        """Accuracy (the share of nodes with all labels right), or R² of numbers, over the labelled nodes."""
+    def score(self, h: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy (the share of nodes with all labels right), or R² of numbers, over the labelled nodes.
+
+        ``y`` and ``sample_weight`` are as in `fit`.
+        """
         self._check_fitted()
         _, nodes, values = self._labels(h, y)
         target = self.targets_.encode(values)
-        if not bool(self.targets_.labelled(target).any()):
-            raise ValueError(f"there is nothing to score: not one {self._row} has a label")
+        weight = score_weights(in_order_of(y, sample_weight), self.targets_.labelled(target), self._row)
         logits = self._decided(self._logits(h))
-        return self.targets_.score(
-            logits if nodes is None or self.hypergraph is not None else logits[nodes], target
-        )
+        asked = logits if nodes is None or self.hypergraph is not None else logits[nodes]
+        return self.targets_.score(asked, target, weight)
 
     def explain(
         self,
