@@ -237,3 +237,24 @@ def test_weights_of_incidences_are_found_by_name_where_labels_are() -> None:
     assert model.score(sets, wrong, w.sample(frac=1, random_state=0)) == pytest.approx(share)
     with pytest.raises(ValueError, match=r"sample_weight must be by \(node, hyperedge\), as y is"):
         model.fit(sets, label, [1.0] * len(label))
+
+
+@pytest.mark.parametrize("kind", [ehnn.NodeClassifier, ehnn.HyperedgeClassifier])
+def test_a_network_without_features_says_that_it_knows_no_names(kind: type, tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    sets = {f"s{i}": [f"p{v}" for v in draw.choice(12, 3, replace=False)] for i in range(20)}
+    h = ehnn.estimators.as_hypergraph(sets)
+    names = h.node_names if kind is ehnn.NodeClassifier else h.edge_names
+    y = {name: "ab"[i % 2] for i, name in enumerate(names)}
+    model = kind(model="ehnn-mlp", width=4, epochs=1).fit(sets, y)
+    model.predict(dict(reversed(sets.items())))  # the same sets in another order
+    later = {"t0": ["p0", "p1", "p2", "p3", "p4"]}
+    model.save(tmp_path)
+    for twin in (model, ehnn.estimators.load(tmp_path)):
+        with pytest.warns(UserWarning, match="'ehnn-mlp' has no features to read .* model='auto' also reads"):
+            twin.predict(later)
+    kind(model="ehnn-mlp", width=4, epochs=1, features="structural").fit(sets, y).predict(later)
+    auto = kind(**FAST).fit(sets, y)
+    auto.predict(later)
+    with pytest.warns(UserWarning, match="nothing in this hypergraph was there in fit"):
+        auto.predict({"t0": ["q0", "q1"], "t1": ["q1", "q2"]})

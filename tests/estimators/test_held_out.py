@@ -57,7 +57,7 @@ def test_missing_numbers_have_no_part_in_r_squared() -> None:
     score = numbers.score(torch.cat([found, wild]), torch.cat([true, gap]), torch.ones(7))
     assert score == pytest.approx(expected)
     assert numbers.score(true, true, torch.ones(4)) == 1
-    assert numbers.score(torch.full((4, 1), 3.0), true) == pytest.approx(0)
+    assert numbers.score(torch.full((4, 1), 3.0), true, torch.ones(4)) == pytest.approx(0)
 
 
 def test_weights_that_were_changed_on_the_disk_are_refused(tmp_path: Path) -> None:

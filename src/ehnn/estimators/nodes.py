@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -214,6 +215,7 @@ class NodeEstimator(Estimator):
         self._check_fitted()
         asked = asked_of(self.reader_, h)
         if asked is not None:
+            self._warn_strangers([self._rows_of(part.h) for part in asked.parts])
             return logits_of(asked, lambda graph: self._of_all(self._rows_of(graph)))
         if self.hypergraph is None:
             return self._of_given(h)
@@ -225,7 +227,27 @@ class NodeEstimator(Estimator):
         """Keep what predictions need of the hypergraph of fit, beside what the model has learned."""
 
     def _of_given(self, h: Any) -> Tensor:
-        return self._of_all(self._rows_of(h))
+        graph = self._rows_of(h)
+        self._warn_strangers([graph])
+        return self._of_all(graph)
+
+    def _warn_strangers(self, graphs: Sequence[Hypergraph]) -> None:
+        """A warning where degrees and orders are all that the model knows of the rows of a hypergraph."""
+        model = self.model_
+        if isinstance(model, AutoNodes):
+            strange = any(model.is_strange(self._read(graph)) for graph in graphs)
+            told = f"nothing in this hypergraph was there in fit, and {self._row}s have no features"
+            told += ": degrees and orders are all that is known of them"
+        else:
+            strange = any(map(self.features_.is_strange, graphs))
+            name = repr(self.model) if isinstance(self.model, str) else "of your own"
+            told = f"the model {name} has no features to read but degrees and orders, and this hypergraph is "
+            told += (
+                f"not that of fit: it does not know {self._row}s of fit again. model='auto' also reads names "
+            )
+            told += "and known labels; features='structural' says that degrees and orders are meant"
+        if strange:
+            warnings.warn(told, stacklevel=5)
 
     def _of_all(self, graph: Hypergraph, seen: Seen | None = None) -> Tensor:
         if isinstance(self.model_, AutoNodes):
