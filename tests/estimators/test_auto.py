@@ -267,3 +267,21 @@ def test_rare_classes_do_not_cost_accuracy() -> None:
     assert bias[1] > bias[0]  # class 1 is chosen more often
     lost = np.exp(scores.max(1)) - np.exp(scores[np.arange(5000), (scores + bias).argmax(1)])
     assert 0 < lost.mean() <= 0.25 * 0.5 / 5000**0.5
+
+
+def test_the_generator_of_the_process_is_left_alone(tmp_path: Path) -> None:
+    h, y = circles(30)
+    small = {"width": 8, "epochs": 2}
+    graphs, kinds = overlap_hypergraphs(3)
+    fits = [
+        (ehnn.NodeClassifier(**small), h, hidden(y)),
+        (ehnn.HypergraphClassifier(**small), graphs, kinds),
+        (ehnn.NodeClassifier(model="ehnn-mlp", **small), h, hidden(y)),
+    ]
+    before = torch.get_rng_state()
+    for i, (model, data, labels) in enumerate(fits):
+        model.fit(data, labels).predict(data)
+        assert torch.equal(torch.get_rng_state(), before), model
+        model.save(tmp_path / str(i))
+        estimators.load(tmp_path / str(i)).predict(data)
+        assert torch.equal(torch.get_rng_state(), before), f"load of {model}"

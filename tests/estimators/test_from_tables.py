@@ -50,6 +50,17 @@ def test_a_table_is_fitted_saved_and_asked_about_later_tables(tmp_path: Path) ->
         again.predict(members())
 
 
+def test_a_later_source_may_call_its_columns_otherwise() -> None:
+    model = ehnn.NodeClassifier(**QUICK).fit(table())
+    expected = model.predict_proba(ehnn.tables.Source(members(), people()))
+    renamed = members().set_axis(["who", "group"], axis=1), people().rename(columns={"person": "name"})
+    with pytest.raises(ValueError, match=r"no column 'person' with the names .*; id_column says what it is"):
+        model.predict(ehnn.tables.Source(members(), renamed[1]))
+    layout = ehnn.tables.Layout(node="who", edge="group")
+    found = model.predict_proba(ehnn.tables.Source(*renamed, layout, id_column="name"))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
 def asked_ages(nodes: Any, sets: Any = None) -> dict[str, float]:
     """What a later table of people makes the model read, whatever part a person is predicted in."""
     source = ehnn.tables.Source(members() if sets is None else sets, nodes, table().reader.layout)
@@ -124,9 +135,9 @@ def test_a_model_of_the_command_line_is_read_in_python(tmp_path: Path, monkeypat
     model = ehnn.estimators.load("m")
     for form in ("members.csv", members()):
         np.testing.assert_allclose(model.predict_proba(form), written[["p(a)", "p(b)"]], atol=2e-6)
-    assert model.predict(
-        ehnn.tables.read(members(), task="hyperedges", node_column="person", edge_column="club").h
-    ).shape
+    some = ehnn.tables.read(members(), task="hyperedges", node_column="person", edge_column="club").h
+    with pytest.warns(UserWarning, match="does not know nodes of fit again"):  # without people of no club
+        assert model.predict(some).shape == (28,)
 
 
 def test_hyperedges_are_known_by_name_or_by_their_nodes() -> None:

@@ -162,6 +162,9 @@ def test_weights_are_read_or_told() -> None:
     assert h.edge_weight.tolist() == [0.5, 4]
     with pytest.raises(ValueError, match=r"line 3: column 'w' must be a number, got 'x'"):
         sheet_of("node,edge,w\na,e,2\nb,e,x\n", weight="w")
+    assert sheet_of("node,edge,w\na,e,2\na,e,2.0\nb,e,3\n", weight="w").h.incidence_weight.tolist() == [2, 3]
+    with pytest.raises(ValueError, match=r"line 4: column 'w' says '5' .* line 2 says '2' of in"):
+        sheet_of("node,edge,w\na,e,2\nb,e,3\na,e,5\n", weight="w")
     with pytest.raises(ValueError, match="--weight-column is for a row per member"):
         sheet_of("members,v\na;b,0.5\n", weight="v")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -30,7 +31,7 @@ from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import SampledRows, Supervised, fan_out_of, hold_out
 from .targets import Targets, targets_from
-from .weights import check_weights, class_weights, in_order_of, row_weights, warn_unread
+from .weights import check_weights, class_weights, in_order_of, row_weights, score_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -214,6 +215,7 @@ class NodeEstimator(Estimator):
         self._check_fitted()
         asked = asked_of(self.reader_, h)
         if asked is not None:
+            self._warn_strangers([self._rows_of(part.h) for part in asked.parts])
             return logits_of(asked, lambda graph: self._of_all(self._rows_of(graph)))
         if self.hypergraph is None:
             return self._of_given(h)
@@ -225,7 +227,27 @@ class NodeEstimator(Estimator):
         """Keep what predictions need of the hypergraph of fit, beside what the model has learned."""
 
     def _of_given(self, h: Any) -> Tensor:
-        return self._of_all(self._rows_of(h))
+        graph = self._rows_of(h)
+        self._warn_strangers([graph])
+        return self._of_all(graph)
+
+    def _warn_strangers(self, graphs: Sequence[Hypergraph]) -> None:
+        """A warning where degrees and orders are all that the model knows of the rows of a hypergraph."""
+        model = self.model_
+        if isinstance(model, AutoNodes):
+            strange = any(model.is_strange(self._read(graph)) for graph in graphs)
+            told = f"nothing in this hypergraph was there in fit, and {self._row}s have no features"
+            told += ": degrees and orders are all that is known of them"
+        else:
+            strange = any(map(self.features_.is_strange, graphs))
+            name = repr(self.model) if isinstance(self.model, str) else "of your own"
+            told = f"the model {name} has no features to read but degrees and orders, and this hypergraph is "
+            told += (
+                f"not that of fit: it does not know {self._row}s of fit again. model='auto' also reads names "
+            )
+            told += "and known labels; features='structural' says that degrees and orders are meant"
+        if strange:
+            warnings.warn(told, stacklevel=5)
 
     def _of_all(self, graph: Hypergraph, seen: Seen | None = None) -> Tensor:
         if isinstance(self.model_, AutoNodes):
@@ -242,17 +264,18 @@ class NodeEstimator(Estimator):
         logits = self._logits(h)
         return self.targets_.predict(self._decided(logits))
 
-    def score(self, h: Any, y: Any = None) -> float:
-        """Accuracy (the share of nodes with all labels right), or R² of numbers, over the labelled nodes."""
+    def score(self, h: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy (the share of nodes with all labels right), or R² of numbers, over the labelled nodes.
+
+        ``y`` and ``sample_weight`` are as in `fit`.
+        """
         self._check_fitted()
         _, nodes, values = self._labels(h, y)
         target = self.targets_.encode(values)
-        if not bool(self.targets_.labelled(target).any()):
-            raise ValueError(f"there is nothing to score: not one {self._row} has a label")
+        weight = score_weights(in_order_of(y, sample_weight), self.targets_.labelled(target), self._row)
         logits = self._decided(self._logits(h))
-        return self.targets_.score(
-            logits if nodes is None or self.hypergraph is not None else logits[nodes], target
-        )
+        asked = logits if nodes is None or self.hypergraph is not None else logits[nodes]
+        return self.targets_.score(asked, target, weight)
 
     def explain(
         self,

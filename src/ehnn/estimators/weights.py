@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ehnn._utils.validation import short
@@ -73,6 +74,19 @@ def row_weights(given: Any, rows: int) -> np.ndarray | None:
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError("sample_weight must be finite, not negative, and not all zero")
     return weight
+
+
+def score_weights(given: Any, labelled: Tensor, row: str) -> Tensor:
+    """``[rows]`` float64 of the ``sample_weight`` of a score, ones where there is none.
+
+    A ValueError where no row with a label counts; ``row`` is what a row is.
+    """
+    weight = row_weights(given, len(labelled))
+    found = torch.ones(len(labelled)) if weight is None else torch.from_numpy(weight)
+    if not bool((found * labelled).any()):
+        told = "has a label" if weight is None else "has a label and a sample_weight above 0"
+        raise ValueError(f"there is nothing to score: not one {row} {told}")
+    return found.double()
 
 
 def class_weights(given: Any, targets: Targets, target: Tensor) -> np.ndarray | None:

@@ -82,3 +82,31 @@ def one_per_owner(
     if missing is not None:
         found[first < 0] = missing
     return found
+
+
+ONE_ROLE = "a node has one role in a set: give the combination a word of its own"
+ONE_WEIGHT = "a node has one weight in a set: leave one of the rows out, or add them up"
+
+
+def check_one(
+    table: Table,
+    column: str,
+    rows: np.ndarray,
+    ends: tuple[np.ndarray, np.ndarray],
+    values: np.ndarray,
+    remedy: str,
+) -> None:
+    """A ValueError if two rows say different things of a node in one set; ``ends`` are node and set."""
+    node, edge = ends
+    _, start, pair = np.unique(
+        edge * (int(node.max(initial=0)) + 1) + node, return_index=True, return_inverse=True
+    )
+    first = start[pair]
+    wrong = np.flatnonzero(values != values[first])
+    if len(wrong):
+        row, before = int(rows[wrong[0]]), int(rows[first[wrong[0]]])
+        cells = table.column(column)
+        raise ValueError(
+            f"{table.place(row)}: column {short(column)} says {short(cells[row])} of a node that "
+            f"{table.place(before)} says {short(cells[before])} of in the same set; {remedy}"
+        )

@@ -99,6 +99,11 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
         raise ValueError(
             f"{path}: --id-column must say which column names the nodes; found {found_columns(table)}"
         )
+    if key not in table.columns:
+        raise ValueError(
+            f"{table.top}: there is no column {short(key)} with the names of the nodes; found "
+            f"{found_columns(table)}; --id-column says what it is called{suggest(key, table.columns)}"
+        )
     ids = table.column(key)
     if "" in ids.texts:
         raise ValueError(f"{table.place(ids.first(''))}: column {short(key)} is blank")

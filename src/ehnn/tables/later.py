@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import torch
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
+from .frames import is_frame
+from .layouts import Layout
 from .merged import Merged, marked
 from .reader import Reader, Source
 from .sheet import Sheet
@@ -50,6 +53,23 @@ class Asked:
     parts: list[Part]
     remarks: list[str]
     lines: np.ndarray | None = None
+
+
+def as_trained(reader: Reader, source: Source) -> Source:
+    """``source`` with the layout of training, except where its own says something else.
+
+    Its own alone counts for another kind of file.
+    """
+    said, trained = source.layout, reader.layout
+    kind = "auto" if is_frame(source.data) else Layout().of_file(Path(source.data)).kind
+    same_file = kind == trained.kind or (kind == "auto" and trained.kind in ("pairs", "sets", "matrix"))
+    other = said.kind not in ("auto", trained.kind) or not same_file
+    other |= bool(said.members) and trained.kind != "sets"
+    other |= bool(said.node) and trained.kind not in ("pairs", "matrix")
+    if not other:
+        given = {k: v for k, v in vars(said).items() if v and k not in ("kind", "header")}
+        said = replace(trained, **given, header=trained.header and said.header)
+    return replace(source, layout=said, id_column=source.id_column or reader.id_column)
 
 
 def ask(reader: Reader, source: Source, alone: bool = False) -> Asked:

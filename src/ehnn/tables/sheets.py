@@ -20,7 +20,7 @@ from ehnn.io._cells import NO_NAME
 from ehnn.io._csv_roles import read_roles, role_words
 from ehnn.io._csv_sides import Side, as_floats
 from ehnn.io._csv_table import Table
-from ehnn.io._csv_values import parse
+from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
 from .frames import is_frame
@@ -83,10 +83,12 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     rows = np.flatnonzero((node.owner >= 0) & (edge.owner >= 0))
     weight = None if layout.weight is None else as_floats(parse(table, layout.weight, rows, float))
     ends, roles = (node.owner[rows], edge.owner[rows]), None
+    if weight is not None and layout.weight is not None:
+        check_one(table, layout.weight, rows, ends, weight.numpy(), ONE_WEIGHT)
     if layout.role is not None:
         words = layout.role_words or role_words(table, layout.role, rows)
         roles = read_roles(table, layout.role, rows, ends, words)
-        _check_one_role(table, layout.role, rows, ends, roles)
+        check_one(table, layout.role, rows, ends, roles, ONE_ROLE)
         layout = replace(layout, role_words=words)
     h = Hypergraph.from_incidence(
         ends, len(node.names), len(edge.names), incidence_weight=weight, roles=roles,
@@ -115,24 +117,6 @@ def _nameless(node: np.ndarray, edge: np.ndarray, h: Hypergraph) -> np.ndarray:
     """Rows of a set without a node, other than those that say that a set has none."""
     filled = np.append(h.orders.numpy() > 0, False)  # the last is of rows without a set
     return np.flatnonzero((node < 0) & filled[edge])
-
-
-def _check_one_role(
-    table: Table, column: str, rows: np.ndarray, ends: tuple[np.ndarray, np.ndarray], roles: np.ndarray
-) -> None:
-    """A ValueError if two rows give a node two roles in one set."""
-    node, edge = ends
-    _, pair = np.unique(edge * (int(node.max(initial=0)) + 1) + node, return_inverse=True)
-    first = first_rows(pair, int(pair.max(initial=-1)) + 1)[pair]
-    wrong = np.flatnonzero(roles != roles[first])
-    if len(wrong):
-        row, before = int(rows[wrong[0]]), int(rows[first[wrong[0]]])
-        cells = table.column(column)
-        raise ValueError(
-            f"{table.place(row)}: column {short(column)} says {short(cells[row])} of a node that "
-            f"{table.place(before)} says {short(cells[before])} of in the same set; a node has one role in a "
-            "set: give the combination a word of its own"
-        )
 
 
 def _incidence_numbers(h: Hypergraph, node: np.ndarray, edge: np.ndarray) -> np.ndarray:
