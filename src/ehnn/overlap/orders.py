@@ -26,6 +26,9 @@ class Orders:
         values: ``[distinct]`` int64, ascending; with roles ``[distinct, R]`` or ``[distinct, R, S]``.
         pairs: ``SparsePattern`` of rows × distinct values, one for each row.
         codes: what layers have computed from the values, by what it is.
+        whole: of a part of the rows (`part`) the number of its first row, and how many rows there are in all;
+            None of all rows.
+        parts: those that have been asked for.
 
     >>> from ehnn import Hypergraph
     >>> orders = Hypergraph.from_edges([[0, 1], [1, 2, 3], [4, 5]]).overlap("edges", "nodes").source_orders
@@ -38,7 +41,6 @@ class Orders:
     codes: dict[Any, Tensor] = field(default_factory=dict, repr=False)
     """Encodings of the values that networks have asked for: constants, so made once."""
     whole: tuple[int, int] | None = None
-    """Of a part of the rows (`part`): the number of its first row, and how many rows there are in all."""
     parts: dict[tuple[int, int], Orders] = field(default_factory=dict, repr=False)
 
     @property

@@ -82,7 +82,7 @@ class PushPairs(ShardedPairs):
         return PushedSoftmax(self.plan, 0).begin(*_weighed(x, logits, self.inner))[1]()
 
     def begun(self, *values: Tensor) -> SparsePattern:
-        return self.parted(0, *values)[1] if self.plan.ranks.ahead else self
+        return self.parted(0, *values)[1] if self.plan.ranks.ahead and self.plan.ranks.size > 1 else self
 
     def parted(self, first: int, *values: Tensor) -> tuple[SparsePattern, SparsePattern]:
         """Start a sum over ``x``, or a softmax sum over ``x, logits``: patterns that have its rows.
