@@ -6,6 +6,7 @@ from ehnn._utils.moved import former
 from .attention_logits import attention_logits as attention_logits
 from .dispatch import explain, use_backend
 from .dropout import Mask as Mask
+from .dropout import of_part as of_part
 from .dropout import seeded_dropout
 from .ehnn_mlp import EhnnMlp as EhnnMlp
 from .ehnn_mlp import ehnn_mlp as ehnn_mlp
