@@ -17,6 +17,9 @@ from ehnn.ops import segment_sum
 from .ranks import Ranks
 from .travel import OnTheWay, Trip, joined, side_by_side
 
+FEW = 16
+"""Own rows for each that travels from which on to copy them, once more, takes longer than the exchange."""
+
 
 @dataclass(frozen=True, eq=False)
 class Plan:
@@ -56,6 +59,11 @@ class Plan:
     def alone(self) -> int:
         """How many own rows, from the first, are ghosts of no other rank."""
         return int(self.sends.min()) if len(self.sends) else self.own
+
+    @property
+    def ahead(self) -> int:
+        """The `alone` rows that are made apart from the others, while these travel: none if few travel."""
+        return self.alone if FEW * (self.ghosts + len(self.sends)) >= self.own else 0
 
     @cached_tensors
     def _sent(self) -> dict[int, SparsePattern]:

@@ -88,16 +88,16 @@ class ShardedOverlap(Overlap):
         """Partial sums travel; the first rows, to which no other rank adds, are done before they arrive."""
         values, pooled = steps.before(x, self.source_orders)
         members = [] if steps.everywhere is None else [steps.everywhere(*pooled)]
-        first, every = pairs.plan.alone, self.sizes_and_pool if members else self.sizes
+        first, every = pairs.plan.ahead, self.sizes_and_pool if members else self.sizes
         done, coming = pairs.parted(first, *values)
         early = [steps.after(steps.local(done, *values), every.part(0, first))] if first else []
-        rows = torch.cat([steps.local(coming, *values), *members])
-        return torch.cat([*early, steps.after(rows, every.part(first, len(every)))])
+        rows = _stacked([steps.local(coming, *values), *members])
+        return _stacked([*early, steps.after(rows, every.part(first, len(every)))])
 
     def _pulled(self, x: Tensor, pairs: PullPairs, steps: Steps) -> Tensor:
         """Rows of sources travel; the first ones, which no other rank needs, are made while they do."""
         orders, count = self.source_orders, self.num_sources
-        first = pairs.plan.alone if pairs is self.source_to_group else 0  # else columns are (source, 𝓘)
+        first = pairs.plan.ahead if pairs is self.source_to_group else 0  # else columns are (source, 𝓘)
         early, late = x.split([first, count - first])
         values, pooled = steps.before(late, orders.part(first, count))
         coming = pairs.begun(*values, first=first)
@@ -166,6 +166,11 @@ class ShardedOverlap(Overlap):
         if weights is not None:
             weights = torch.empty_like(weights).index_copy(0, every.index, weights)[pool.index]
         return pooled(weighted(pool, weights), self.ranks)
+
+
+def _stacked(rows: list[Tensor]) -> Tensor:
+    """One below the other; no copy of one alone."""
+    return rows[0] if len(rows) == 1 else torch.cat(rows)
 
 
 def _joined(early: tuple[Values, Values], late: tuple[Values, Values]) -> tuple[Values, Values]:
