@@ -28,7 +28,7 @@ from .labels import as_list, hidden_minus_ones
 from .portfolio.outputs import Output
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
-from .weights import class_weights, row_weights, score_weights, warn_unread
+from .weights import class_weights, combined, row_weights, score_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -103,8 +103,8 @@ class HypergraphEstimator(Estimator):
 
     def _weights(self, target: Tensor, sample_weight: Any) -> np.ndarray | None:
         rows = row_weights(sample_weight, len(target))
-        weight = class_weights(getattr(self, "class_weight", None), self.targets_, target)
-        return rows if weight is None else weight if rows is None else weight * rows
+        classes = class_weights(getattr(self, "class_weight", None), self.targets_, target)
+        return combined(rows, classes, self.targets_.labelled(target))
 
     def _fit_auto(self: Self, members: list[Hypergraph], target: Tensor, weight: np.ndarray | None) -> Self:
         assert isinstance(self, HypergraphEstimator)

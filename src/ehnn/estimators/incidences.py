@@ -27,7 +27,7 @@ from .kinds import Classifies
 from .labels import as_list, has_names, hidden_minus_ones
 from .portfolio.outputs import Output
 from .targets import targets_from
-from .weights import check_weights, class_weights, in_order_of, row_weights, score_weights
+from .weights import check_weights, class_weights, combined, in_order_of, row_weights, score_weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -77,9 +77,8 @@ class IncidenceClassifier(Classifies, Estimator):
         self.targets_ = self._learn(values)
         target = self.targets_.encode(values)
         rows = incidence_weights(graph, y, sample_weight, lines)
-        weight = class_weights(self.class_weight, self.targets_, target)
-        if rows is not None:
-            weight = rows if weight is None else weight * rows
+        classes = class_weights(self.class_weight, self.targets_, target)
+        weight = combined(rows, classes, self.targets_.labelled(target))
         judging = None
         if validation is not None:
             labelled = self.targets_.labelled(target).numpy()

@@ -31,7 +31,15 @@ from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import SampledRows, Supervised, fan_out_of, hold_out
 from .targets import Targets, targets_from
-from .weights import check_weights, class_weights, in_order_of, row_weights, score_weights, warn_unread
+from .weights import (
+    check_weights,
+    class_weights,
+    combined,
+    in_order_of,
+    row_weights,
+    score_weights,
+    warn_unread,
+)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -181,12 +189,10 @@ class NodeEstimator(Estimator):
     ) -> np.ndarray | None:
         """``[num_nodes]`` float32 from weights of rows and of classes; None where neither is given."""
         rows = row_weights(sample_weight, h.num_nodes if nodes is None else len(nodes))
-        weight = class_weights(getattr(self, "class_weight", None), self.targets_, target)
-        if rows is None:
-            return weight
-        found = np.ones(h.num_nodes, np.float32) if weight is None else weight
-        found[slice(None) if nodes is None else nodes.numpy()] *= rows
-        return found
+        if rows is not None and nodes is not None:  # a node that is given twice counts twice
+            rows = np.bincount(nodes.numpy(), rows, h.num_nodes).astype(np.float32)
+        classes = class_weights(getattr(self, "class_weight", None), self.targets_, target)
+        return combined(rows, classes, self.targets_.labelled(target))
 
     def _spread(self, h: Hypergraph, nodes: Tensor | None, encoded: Tensor) -> Tensor:
         """A row per node of ``h`` from rows of ``nodes``."""
