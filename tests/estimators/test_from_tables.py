@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +178,15 @@ def test_a_column_that_was_constant_in_fit_says_nothing_later() -> None:
     np.testing.assert_allclose(model.scores(other), model.scores(x), atol=1e-6)
     far = x * np.array([1000.0, 1.0], np.float32)
     assert np.abs(model.scores(far)).max() < 10 * np.abs(model.scores(x)).max()
+
+
+def test_a_later_table_may_be_a_pipe_with_another_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("node,set,team\na,x,1\nb,x,2\nc,y,1\nd,y,2\n")
+    data = ehnn.tables.read(tmp_path / "a.csv", "team")
+    model = ehnn.NodeClassifier(**QUICK, features="structural").fit(data)
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("node;set\na;x\nb;x\n",))
+    writer.start()
+    assert model.predict(pipe).shape == (2,)
+    writer.join()

@@ -309,3 +309,13 @@ def test_weights_of_a_node_that_is_given_twice_are_added_up() -> None:
     np.testing.assert_allclose(twice, once, atol=1e-6)
     other = model.fit(rows, y, sample_weight=[1.0] * 20).predict_proba(rows)
     assert abs(other - once).max() > 1e-6
+
+
+def test_a_file_that_needs_more_words_names_arguments(tmp_path: Path) -> None:
+    path = tmp_path / "members.csv"
+    path.write_text("person,club\nann,chess\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"node_column and edge_column .*; ehnn.tables.read takes these"):
+        ehnn.NodeClassifier(**FAST).fit(path, [0])
+    path.write_text("", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"is empty.* columns$"):
+        ehnn.NodeClassifier(**FAST).fit(path, [0])

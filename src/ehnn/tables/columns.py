@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
 
+from .frames import FrameTable
 from .layouts import found_columns, open_table
 from .sheet import Columns, Sheet
 
@@ -96,10 +97,12 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     )
     key = key or _column_of_names(table, sheet.h.node_names or ())
     if key is None:
+        index = ", ".join(table.index) if isinstance(table, FrameTable) else ""
+        hint = f"; its index {index} is no column: call reset_index()" if index else ""
         raise ValueError(
-            f"{path}: --id-column must say which column names the nodes; found {found_columns(table)}"
+            f"{path}: --id-column must say which column names the nodes; found {found_columns(table)}{hint}"
         )
-    if key not in table.columns:
+    if key not in table.columns and not (isinstance(table, FrameTable) and key in table.index):
         raise ValueError(
             f"{table.top}: there is no column {short(key)} with the names of the nodes; found "
             f"{found_columns(table)}; --id-column says what it is called{suggest(key, table.columns)}"
@@ -114,7 +117,8 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     remarks = []
     if len(new):
         row = int(new[0])
-        text = f"{short(ids[row])} ({table.place(row)}){_alike(ids[row], known[:10_000])}"
+        hint = point_zero(ids[row], set(known)) or _alike(ids[row], known[:10_000])
+        text = f"{short(ids[row])} ({table.place(row)}){hint}"
         if len(new) == len(ids):
             raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}")
         count = len(names) - len(known)
@@ -138,6 +142,14 @@ def _column_of_names(table: Table, known: Sequence[Hashable]) -> str | None:
         c for c, cells in table.columns.items() if 2 * cells.where(names.__contains__).sum() >= table.size
     ]
     return found[0] if len(found) == 1 else None
+
+
+def point_zero(name: str, known: Collection[Hashable]) -> str:
+    """A hint where a name that is not known is known with, or without, ``.0`` at its end."""
+    other = name.removesuffix(".0") if name.endswith(".0") else f"{name}.0"
+    if other not in known:
+        return ""
+    return f"; {other!r} is known: write whole numbers in the same way in all tables, with .0 or without"
 
 
 def _alike(name: str, known: Sequence[Hashable]) -> str:

@@ -25,7 +25,7 @@ from ehnn.io._support import raw_bytes, read_text, reading_once
 
 from .frames import is_frame
 from .hif import is_hif, read_attributes
-from .layouts import Layout, open_table
+from .layouts import Layout, check_source, open_table
 from .lists import separator_of, split_lists
 from .matrices import is_one_hot, read_matrix, read_one_hot_sets
 from .sheet import Columns, IncidenceNames, Sheet, first_rows
@@ -59,6 +59,7 @@ def digest_of(data: Any) -> str:
 
 
 def _read(data: Any, layout: Layout, loose: bool) -> Sheet:
+    check_source(data)
     if not is_frame(data):
         path = Path(data)
         told, layout = layout.kind != "auto", layout.of_file(path)
