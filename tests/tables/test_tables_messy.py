@@ -160,6 +160,10 @@ def test_weights_are_read_or_told() -> None:
     assert h.edge_weight.tolist() == [0.5, 4]
     h = sheet_of("members,v\na;b,0.5\nb,4\n", edge_weight="v").h
     assert h.edge_weight.tolist() == [0.5, 4]
+    assert sheet_of("node;edge;w\na;e;2,5\nb;e;3\n", weight="w").h.incidence_weight.tolist() == [2.5, 3]
+    assert sheet_of("node;edge;v\na;e;2,5\nb;f;3\n", edge_weight="v").h.edge_weight.tolist() == [2.5, 3]
+    with pytest.raises(ValueError, match=r"'1,500' may be 1500 or 1.500"):
+        sheet_of("node;edge;w\na;e;1,500\nb;e;3\n", weight="w")
     with pytest.raises(ValueError, match=r"line 3: column 'w' must be a number, got 'x'"):
         sheet_of("node,edge,w\na,e,2\nb,e,x\n", weight="w")
     assert sheet_of("node,edge,w\na,e,2\na,e,2.0\nb,e,3\n", weight="w").h.incidence_weight.tolist() == [2, 3]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,7 @@ from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io._cells import is_missing
 from ehnn.io._csv_table import Table
-from ehnn.io._csv_values import numbers
+from ehnn.io._csv_values import as_numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
 
 from .frames import FrameTable
@@ -26,8 +25,6 @@ from .sheet import Columns, Sheet
 MAX_CATEGORIES = 64
 ALL_DIFFERENT = 0.8
 """Texts so often different from each other tell rows apart, and nothing about them."""
-_NOT_COMMA = (";", "\t")
-_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 
 
 @dataclass(frozen=True)
@@ -258,43 +255,6 @@ def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
         return None
     classes = f"is read as {len(feature.values)} classes, of {there} texts"
     return f"{columns.table.path}: column {short(feature.column)} {classes}"
-
-
-def as_numbers(texts: Sequence[str], table: Table) -> np.ndarray:
-    """The numbers that cells of a column say, NaN where they say none.
-
-    Where commas do not separate the cells, ``4,3`` is a number, if all cells are numbers that way.
-
-    Raises:
-        ValueError: every comma may as well stand between thousands.
-    """
-    found = _as_floats(texts)
-    if np.isnan(found).any() and table.delimiter in _NOT_COMMA and not any("." in text for text in texts):
-        pointed = _as_floats([text.replace(",", ".") for text in texts])
-        if np.isnan(pointed).any():
-            return found
-        unsure = [text for text in texts if "," in text]
-        if all(map(_THOUSANDS.fullmatch, unsure)):
-            raise ValueError(
-                f"{table.path}: {short(unsure[0])} may be {unsure[0].replace(',', '')} or "
-                f"{unsure[0].replace(',', '.')}; write thousands without a comma and fractions with a point"
-            )
-        return pointed
-    return found
-
-
-def _as_floats(texts: Sequence[str]) -> np.ndarray:
-    try:
-        return numbers(texts, float)
-    except ValueError:
-        return np.array([_as_float(text) for text in texts], dtype=np.float64)
-
-
-def _as_float(text: str) -> float:
-    try:
-        return float(numbers([text], float)[0])
-    except ValueError:
-        return float("nan")
 
 
 def not_finite(table: Table, row: int, column: str, text: str) -> ValueError:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ehnn._utils.validation import short
+from ehnn.io._csv_values import as_numbers
 
-from .columns import as_numbers, not_finite, values_of
+from .columns import not_finite, values_of
 from .sheet import Columns
 
 MANY_NUMBERS = 20
