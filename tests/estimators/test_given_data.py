@@ -319,3 +319,23 @@ def test_a_file_that_needs_more_words_names_arguments(tmp_path: Path) -> None:
     path.write_text("", encoding="utf-8")
     with pytest.raises(ValueError, match=r"is empty.* columns$"):
         ehnn.NodeClassifier(**FAST).fit(path, [0])
+
+
+def test_rows_of_a_frame_in_another_order_are_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"node": [*"abcabc"], "edge": [*"xxxyyy"]})
+    y = pd.Series([*"ppqppq"])
+    model = ehnn.IncidenceClassifier(**FAST).fit(frame, y)
+    with pytest.raises(ValueError, match=r"y has the rows of the frame in another order: y.reindex"):
+        model.fit(frame, y.iloc[::-1])
+    with pytest.raises(ValueError, match=r"sample_weight has the rows of the frame in another order"):
+        model.score(frame, y, pd.Series(1.0, frame.index[::-1]))
+    model.fit(frame.iloc[::-1], y.iloc[::-1])
+
+
+def test_hypergraphs_with_other_features_are_refused() -> None:
+    plain = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]])
+    with pytest.raises(ValueError, match=r"got \(0, 0\) in the first and \(2, 0\) in hypergraph 1"):
+        ehnn.HypergraphClassifier(**FAST).fit([plain, plain.replace(x=torch.ones(3, 2))], [0, 1])
+    with pytest.raises(ValueError, match="labels of hypergraphs must be a sequence with one per row"):
+        ehnn.HypergraphClassifier(**FAST).fit([plain, plain], {0: "a", 1: "b"})
