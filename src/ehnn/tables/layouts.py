@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ehnn._utils.validation import short
 from ehnn.io._csv_table import Table, check_delimiter, read_table
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
@@ -153,6 +155,12 @@ def open_table(
     table = from_frame(data, name) if is_frame(data) else _open_file(Path(data), delimiter, header)
     if not table.size:
         raise ValueError(f"{table.path} has a header line and no rows")
+    again = np.ones(table.size, bool)
+    for column, cells in table.columns.items():
+        again &= cells.where(column.__eq__)
+    if table.header and len(table.columns) > 1 and again.any():
+        row = int(np.argmax(again))
+        raise ValueError(f"{table.place(row)}: the row repeats the names of the columns; leave it out")
     return table
 
 
