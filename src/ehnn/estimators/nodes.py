@@ -221,7 +221,8 @@ class NodeEstimator(Estimator):
         self._check_fitted()
         asked = asked_of(self.reader_, h)
         if asked is not None:
-            self._warn_strangers([self._rows_of(part.h) for part in asked.parts])
+            for part in asked.parts[-1:]:  # the last one has what is new
+                self._warn_strangers(self._rows_of(part.h))
             return logits_of(asked, lambda graph: self._of_all(self._rows_of(graph)))
         if self.hypergraph is None:
             return self._of_given(h)
@@ -234,18 +235,18 @@ class NodeEstimator(Estimator):
 
     def _of_given(self, h: Any) -> Tensor:
         graph = self._rows_of(h)
-        self._warn_strangers([graph])
+        self._warn_strangers(graph)
         return self._of_all(graph)
 
-    def _warn_strangers(self, graphs: Sequence[Hypergraph]) -> None:
+    def _warn_strangers(self, graph: Hypergraph) -> None:
         """A warning where degrees and orders are all that the model knows of the rows of a hypergraph."""
         model = self.model_
         if isinstance(model, AutoNodes):
-            strange = any(model.is_strange(self._read(graph)) for graph in graphs)
+            strange = model.is_strange(self._read(graph))
             told = f"nothing in this hypergraph was there in fit, and {self._row}s have no features"
             told += ": degrees and orders are all that is known of them"
         else:
-            strange = any(map(self.features_.is_strange, graphs))
+            strange = self.features_.is_strange(graph)
             name = repr(self.model) if isinstance(self.model, str) else "of your own"
             told = f"the model {name} has no features to read but degrees and orders, and this hypergraph is "
             told += (
