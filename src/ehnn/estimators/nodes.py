@@ -240,19 +240,21 @@ class NodeEstimator(Estimator):
 
     def _warn_strangers(self, graph: Hypergraph) -> None:
         """A warning where degrees and orders are all that the model knows of the rows of a hypergraph."""
-        model = self.model_
+        model, row = self.model_, self._row
         if isinstance(model, AutoNodes):
-            strange = model.is_strange(self._read(graph))
-            told = f"nothing in this hypergraph was there in fit, and {self._row}s have no features"
-            told += ": degrees and orders are all that is known of them"
+            strange = model.is_strange(self._read(graph.to("cpu")))
+            told = (
+                f"nothing in this hypergraph was there in fit, and {row}s have no features: degrees and "
+                "orders are all that is known of them"
+            )
         else:
             strange = self.features_.is_strange(graph)
             name = repr(self.model) if isinstance(self.model, str) else "of your own"
-            told = f"the model {name} has no features to read but degrees and orders, and this hypergraph is "
-            told += (
-                f"not that of fit: it does not know {self._row}s of fit again. model='auto' also reads names "
+            told = (
+                f"the model {name} has no features to read but degrees and orders, and this hypergraph is "
+                f"not that of fit: it does not know {row}s of fit again. model='auto' also reads names and "
+                "known labels; features='structural' says that degrees and orders are meant"
             )
-            told += "and known labels; features='structural' says that degrees and orders are meant"
         if strange:
             warnings.warn(told, stacklevel=5)
 

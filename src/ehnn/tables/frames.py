@@ -154,7 +154,7 @@ def _from_array(values: Any) -> Cells:
         array = array.astype(object)
         array = np.array([int(v) for v in array], dtype=object)
     texts = [_text(v) for v in (array.tolist() if array.dtype.kind != "M" else list(distinct))]
-    found = Cells.of([*texts, ""])
+    found = Cells.of([*texts, *[""] * bool((codes < 0).any())])  # -1, the last one, is a blank
     return Cells(found.codes[codes], found.texts)
 
 
