@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.roles import refuse_roles
 from ehnn.tables import TableData
+from ehnn.tables.later import Asked
 from ehnn.training import Task
 
 from .auto import AutoNodes, Seen
@@ -95,7 +96,7 @@ class NodeEstimator(Estimator):
         self.targets_ = self._learn(values)
         self._remember(graph)
         target = self._spread(graph, nodes, self.targets_.encode(values))
-        weight = self._weights(graph, nodes, target, in_order_of(y, sample_weight))
+        weight = self._weights(graph, nodes, target, in_order_of(_named(y, graph), sample_weight))
         check_weights(graph, self.model)
         if self.model == "auto":
             return self._fit_auto(graph, target, weight)
@@ -156,14 +157,17 @@ class NodeEstimator(Estimator):
         """The hypergraph, the nodes that ``values`` are for (None: all, in order), and the values."""
         if self.hypergraph is not None:
             graph = self._rows_of(self.hypergraph).to("cpu")
-            nodes = node_numbers(graph, as_list(h, f"{self._row}s"), self._row, self._row)
+            given = as_list(h, f"{self._row}s")
+            nodes = node_numbers(graph, given, self._row, self._row)
             values = as_list(hidden_minus_ones(y))
+            if has_names(y) and y.index.tolist() != given and set(y.index) == set(given):
+                raise ValueError(f"y has the {self._row}s in another order: give y.loc[{self._row}s]")
             if len(values) != len(nodes):
                 raise ValueError(
                     f"y must have one row per {self._row} given ({len(nodes)}), got {len(values)}"
                 )
             return graph, nodes, values
-        graph = self._rows_of(h).to("cpu")
+        graph = _named_rows(h) if isinstance(h, Asked) else self._rows_of(h).to("cpu")
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
         if y is None:
@@ -276,12 +280,15 @@ class NodeEstimator(Estimator):
     def score(self, h: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy (the share of nodes with all labels right), or R² of numbers, over the labelled nodes.
 
-        ``y`` and ``sample_weight`` are as in `fit`.
+        ``h`` is as in `predict`, ``y`` and ``sample_weight`` are as in `fit`.
         """
         self._check_fitted()
-        _, nodes, values = self._labels(h, y)
+        table = None if isinstance(h, TableData) else asked_of(self.reader_, h)
+        h = h if table is None else table
+        graph, nodes, values = self._labels(h, y)
         target = self.targets_.encode(values)
-        weight = score_weights(in_order_of(y, sample_weight), self.targets_.labelled(target), self._row)
+        given = in_order_of(_named(y, graph), sample_weight)
+        weight = score_weights(given, self.targets_.labelled(target), self._row)
         logits = self._decided(self._logits(h))
         asked = logits if nodes is None or self.hypergraph is not None else logits[nodes]
         return self.targets_.score(asked, target, weight)
@@ -362,6 +369,16 @@ class NodeEstimator(Estimator):
             self.n_features_in_ = self.features_.channels
         if about.get("hypergraph") is not None:  # not in older files
             self.hypergraph = hypergraph_from(about["hypergraph"], tensors)
+
+
+def _named(y: Any, h: Hypergraph) -> Any:
+    """What has the names of labels: ``y``, or the nodes of ``h`` where its own labels are meant."""
+    return dict.fromkeys(h.node_names or range(h.num_nodes)) if y is None else y
+
+
+def _named_rows(asked: Asked) -> Hypergraph:
+    """The rows of a table as nodes with names, in no hyperedge."""
+    return Hypergraph.from_edges([], len(asked.names), node_names=[name for (name,) in asked.names])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
