@@ -251,7 +251,8 @@ def test_whole_numbers_with_and_without_a_point_are_told() -> None:
 
 def test_a_later_file_may_have_another_delimiter(tmp_path: Path) -> None:
     MEMBERS.to_csv(tmp_path / "comma.csv", index=False)
-    MEMBERS.to_csv(tmp_path / "semicolon.csv", index=False, sep=";")
+    halves = MEMBERS.assign(fee=MEMBERS.fee + 0.5)
+    halves.to_csv(tmp_path / "semicolon.csv", index=False, sep=";", decimal=",")
     for first, later in (("comma.csv", "semicolon.csv"), ("semicolon.csv", "comma.csv")):
         reader = read(tmp_path / first, task="hyperedges", **COLUMNS).reader
         found = as_trained(reader, Source(tmp_path / later)).read().h

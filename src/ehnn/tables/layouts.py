@@ -206,11 +206,12 @@ def sniff(path: Path, choices: Iterable[str] = (",", ";", "\t", "|")) -> str:
 
 
 def is_split_by(data: Any, delimiter: str) -> bool:
-    """Whether the first lines of a file hold a delimiter, as far as it is a file of text."""
+    """Whether the first line of a file of text holds a delimiter; rows may hold others, as in ``4,3``."""
     if is_frame(data) or end_of(Path(data)) in (*_PARQUET, *_RECORDS):
         return True
-    lines = read_text(data)[: 1 << 20].splitlines()[:10]
-    return any(delimiter in _unquoted(line) for line in lines if not line.startswith("#"))
+    lines = read_text(data)[: 1 << 20].splitlines()
+    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    return delimiter in _unquoted(first)
 
 
 def _unquoted(line: str) -> str:
