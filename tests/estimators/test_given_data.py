@@ -258,3 +258,84 @@ def test_a_network_without_features_says_that_it_knows_no_names(kind: type, tmp_
     auto.predict(later)
     with pytest.warns(UserWarning, match="nothing in this hypergraph was there in fit"):
         auto.predict({"t0": ["q0", "q1"], "t1": ["q1", "q2"]})
+
+
+def test_labels_of_several_kinds_at_once() -> None:
+    h, y = circles(20)
+    sparse = pytest.importorskip("scipy.sparse")
+    several = np.stack([y, 1 - y], 1)
+    model = ehnn.NodeClassifier(**FAST)
+    np.testing.assert_array_equal(
+        model.fit(h, sparse.csr_array(several)).predict_proba(h), model.fit(h, several).predict_proba(h)
+    )
+    for names in ([["a", "b"], ["b"]], [{"a", "b"}, {"b"}]):
+        with pytest.raises(ValueError, match=r"matrix of 0 and 1, got .*MultiLabelBinarizer makes one"):
+            model.fit(h, names * 10)
+    with pytest.raises(ValueError, match=r"not one of the 20 rows has a label in column 1 \(from 0\)"):
+        model.fit(h, np.stack([y, np.full(20, np.nan)], 1))
+
+
+def test_weights_that_leave_nothing_are_refused() -> None:
+    h, y = circles(20)
+    told = "must be above 0 for a row with a label"
+    with pytest.raises(ValueError, match=told):
+        ehnn.NodeClassifier(**FAST, class_weight={0: 0, 1: 0}).fit(h, y)
+    with pytest.raises(ValueError, match=told):
+        ehnn.NodeClassifier(**FAST).fit(h, [None, *y[1:]], sample_weight=[1.0, *[0.0] * 19])
+    with pytest.raises(ValueError, match=told):
+        ehnn.HypergraphClassifier(**FAST, class_weight={0: 0, 1: 0}).fit([[[0, 1]], [[0, 1, 2]]], [0, 1])
+    with pytest.raises(ValueError, match="edge_weight is 0 in all 20 rows"):
+        ehnn.NodeClassifier(**FAST).fit(h.replace(edge_weight=torch.zeros(20)), y)
+    with pytest.raises(ValueError, match=r"class_weight has 7, which is not one of the classes \[0, 1\]"):
+        ehnn.NodeClassifier(**FAST, class_weight={0: 1, 7: 2}).fit(h, y)
+
+
+def test_class_weights_of_numpy_are_those_of_python() -> None:
+    h, y = circles(20)
+    given = dict(zip(np.unique(y), np.array([1.0, 5.0]), strict=True))
+    first, second = (
+        ehnn.NodeClassifier(**FAST, class_weight=weight).fit(h, y).predict_proba(h)
+        for weight in (given, {0: 1, 1: 5})
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+def test_weights_of_a_node_that_is_given_twice_are_added_up() -> None:
+    h, y = circles(20)
+    model = ehnn.NodeClassifier(model="ehnn-mlp", width=4, epochs=3, hypergraph=h, validation_fraction=0)
+    rows = np.arange(20)
+    twice = model.fit([*rows, 0], [*y, y[0]], sample_weight=[1.0] * 21).predict_proba(rows)
+    once = model.fit(rows, y, sample_weight=[2.0, *[1.0] * 19]).predict_proba(rows)
+    np.testing.assert_allclose(twice, once, atol=1e-6)
+    other = model.fit(rows, y, sample_weight=[1.0] * 20).predict_proba(rows)
+    assert abs(other - once).max() > 1e-6
+
+
+def test_a_file_that_needs_more_words_names_arguments(tmp_path: Path) -> None:
+    path = tmp_path / "members.csv"
+    path.write_text("person,club\nann,chess\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"node_column and edge_column .*; ehnn.tables.read takes these"):
+        ehnn.NodeClassifier(**FAST).fit(path, [0])
+    path.write_text("", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"is empty.* columns$"):
+        ehnn.NodeClassifier(**FAST).fit(path, [0])
+
+
+def test_rows_of_a_frame_in_another_order_are_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"node": [*"abcabc"], "edge": [*"xxxyyy"]})
+    y = pd.Series([*"ppqppq"])
+    model = ehnn.IncidenceClassifier(**FAST).fit(frame, y)
+    with pytest.raises(ValueError, match=r"y has the rows of the frame in another order: y.reindex"):
+        model.fit(frame, y.iloc[::-1])
+    with pytest.raises(ValueError, match=r"sample_weight has the rows of the frame in another order"):
+        model.score(frame, y, pd.Series(1.0, frame.index[::-1]))
+    model.fit(frame.iloc[::-1], y.iloc[::-1])
+
+
+def test_hypergraphs_with_other_features_are_refused() -> None:
+    plain = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]])
+    with pytest.raises(ValueError, match=r"got \(0, 0\) in the first and \(2, 0\) in hypergraph 1"):
+        ehnn.HypergraphClassifier(**FAST).fit([plain, plain.replace(x=torch.ones(3, 2))], [0, 1])
+    with pytest.raises(ValueError, match="labels of hypergraphs must be a sequence with one per row"):
+        ehnn.HypergraphClassifier(**FAST).fit([plain, plain], {0: "a", 1: "b"})

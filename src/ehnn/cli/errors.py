@@ -71,9 +71,12 @@ def _warnings_as_notes() -> Iterator[None]:
     with warnings.catch_warnings():
         usual = warnings.showwarning
 
-        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if category is not UserWarning:
-                usual(message, category, *place, **more)
+        def show(
+            message: Warning | str, category: type[Warning], filename: str, *place: Any, **more: Any
+        ) -> None:
+            ours = category is RuntimeWarning and Path(filename).is_relative_to(Path(__file__).parents[1])
+            if category is not UserWarning and not ours:
+                usual(message, category, filename, *place, **more)
             elif str(message) not in told:
                 told.add(str(message))
                 typer.echo(f"Note: {message}", err=True)

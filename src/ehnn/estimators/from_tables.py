@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ehnn.io._support import reading_once
 from ehnn.tables import Source, TableData
 from ehnn.tables.frames import is_frame
 from ehnn.tables.later import Asked, as_trained, ask, ask_sheet
@@ -51,7 +52,8 @@ def asked_of(reader: Reader | None, data: Any) -> Asked | None:
     else:
         source = data if isinstance(data, Source) else Source(data)
         try:
-            found = ask(reader, as_trained(reader, source))
+            with reading_once():  # of a pipe, the delimiter and the rows
+                found = ask(reader, as_trained(reader, source))
         except ValueError as error:
             raise ValueError(in_python(str(error))) from error
     for remark in found.remarks:

@@ -67,7 +67,7 @@ class HyperedgeEstimator(NodeEstimator):
         if found is None:
             return super()._of_given(h)
         if isinstance(self.model_, nn.Module) and (found.places < 0).any():
-            self._warn_strangers([graph])
+            self._warn_strangers(graph)
         return found.of_all(self._of_seen)
 
     def _of_seen(self, graph: Hypergraph, nodes: np.ndarray, edges: np.ndarray) -> Tensor:

@@ -15,7 +15,7 @@ from ehnn._utils.validation import as_count, as_index
 from ehnn.hypergraph import Hypergraph, batch
 from ehnn.hypergraph.roles import refuse_roles
 
-from .auto import AutoGraphs
+from .auto import AutoGraphs, widths_of
 from .base import Estimator, Self
 from .explain.asking import MOST, limits
 from .explain.explanation import Explanations
@@ -28,7 +28,7 @@ from .labels import as_list, hidden_minus_ones
 from .portfolio.outputs import Output
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
-from .weights import class_weights, row_weights, score_weights, warn_unread
+from .weights import class_weights, combined, row_weights, score_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -73,7 +73,7 @@ class HypergraphEstimator(Estimator):
             ):
                 warn_unread(one, type(self).__name__)
                 break
-        members, values = as_members(h), as_list(hidden_minus_ones(y))
+        members, values = as_members(h), as_list(hidden_minus_ones(y), "labels of hypergraphs")
         if len(values) != len(members):
             raise ValueError(f"y must have one row per hypergraph ({len(members)}), got {len(values)}")
         self.targets_ = self._learn(values)
@@ -103,8 +103,8 @@ class HypergraphEstimator(Estimator):
 
     def _weights(self, target: Tensor, sample_weight: Any) -> np.ndarray | None:
         rows = row_weights(sample_weight, len(target))
-        weight = class_weights(getattr(self, "class_weight", None), self.targets_, target)
-        return rows if weight is None else weight if rows is None else weight * rows
+        classes = class_weights(getattr(self, "class_weight", None), self.targets_, target)
+        return combined(rows, classes, self.targets_.labelled(target))
 
     def _fit_auto(self: Self, members: list[Hypergraph], target: Tensor, weight: np.ndarray | None) -> Self:
         assert isinstance(self, HypergraphEstimator)
@@ -114,6 +114,7 @@ class HypergraphEstimator(Estimator):
         self.history_, self.best_epoch_ = [], 0
         self.n_features_in_ = 0 if members[0].x is None else members[0].x.shape[1]
         read = self._read(members)
+        _check_alike(read)
         self.model_ = AutoGraphs.fit(read, Output.of(self.targets_), target.numpy(), weight, settings)
         return self
 
@@ -150,7 +151,7 @@ class HypergraphEstimator(Estimator):
         ``y`` and ``sample_weight`` are as in `fit`.
         """
         logits = self._logits(h)
-        values = as_list(hidden_minus_ones(y))
+        values = as_list(hidden_minus_ones(y), "labels of hypergraphs")
         if len(values) != logits.shape[0]:
             raise ValueError(f"y must have one row per hypergraph ({logits.shape[0]}), got {len(values)}")
         target = self.targets_.encode(values)
@@ -208,6 +209,17 @@ class HypergraphRegressor(Regresses, HypergraphEstimator):
 
     See `Estimator` and `HypergraphEstimator` for the parameters.
     """
+
+
+def _check_alike(members: list[Hypergraph]) -> None:
+    """A ValueError where hypergraphs have different channels of features."""
+    widths = [widths_of(h) for h in members]
+    other = next((i for i, found in enumerate(widths) if found != widths[0]), None)
+    if other is not None:
+        raise ValueError(
+            f"all hypergraphs must have the same channels of (x, edge_x), got {widths[0]} in the first and "
+            f"{widths[other]} in hypergraph {other} (from 0)"
+        )
 
 
 def as_members(hypergraphs: Any) -> list[Hypergraph]:

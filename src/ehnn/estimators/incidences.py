@@ -27,7 +27,7 @@ from .kinds import Classifies
 from .labels import as_list, has_names, hidden_minus_ones
 from .portfolio.outputs import Output
 from .targets import targets_from
-from .weights import check_weights, class_weights, in_order_of, row_weights, score_weights
+from .weights import check_weights, class_weights, combined, in_order_of, row_weights, score_weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -73,13 +73,13 @@ class IncidenceClassifier(Classifies, Estimator):
         graph = self._graph(h)
         check_weights(graph, self.model)
         lines = incidence_lines(h, graph)
+        check_same_order(h, y=y, sample_weight=sample_weight)
         values = incidence_values(graph, h.y if y is None and isinstance(h, TableData) else y, lines)
         self.targets_ = self._learn(values)
         target = self.targets_.encode(values)
         rows = incidence_weights(graph, y, sample_weight, lines)
-        weight = class_weights(self.class_weight, self.targets_, target)
-        if rows is not None:
-            weight = rows if weight is None else weight * rows
+        classes = class_weights(self.class_weight, self.targets_, target)
+        weight = combined(rows, classes, self.targets_.labelled(target))
         judging = None
         if validation is not None:
             labelled = self.targets_.labelled(target).numpy()
@@ -124,6 +124,7 @@ class IncidenceClassifier(Classifies, Estimator):
         graph = self._graph(h)
         y = h.y if y is None and isinstance(h, TableData) else y
         lines = incidence_lines(h, graph)
+        check_same_order(h, y=y, sample_weight=sample_weight)
         target = self.targets_.encode(incidence_values(graph, y, lines))
         given = incidence_weights(graph, y, sample_weight, lines)
         if lines is not None:
@@ -186,6 +187,18 @@ def _of_incidences(given: np.ndarray | None, lines: np.ndarray | None, h: Hyperg
     found = np.zeros(h.num_incidences, given.dtype)
     found[lines] = given
     return found
+
+
+def check_same_order(frame: Any, **given: Any) -> None:
+    """A ValueError where a Series has the index of a frame of pandas in another order."""
+    index = getattr(frame, "index", None)
+    for name, values in given.items():
+        if not is_frame(frame) or not has_names(values) or values.index.nlevels != 1 or index is None:
+            continue
+        if not values.index.equals(index) and values.index.sort_values().equals(index.sort_values()):
+            raise ValueError(
+                f"{name} has the rows of the frame in another order: {name}.reindex(frame.index)"
+            )
 
 
 def incidence_values(h: Hypergraph, y: Any, lines: np.ndarray | None = None) -> list[Any]:

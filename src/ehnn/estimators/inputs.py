@@ -20,6 +20,7 @@ from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io.named import in_order
 from ehnn.tables import Layout, TableData, read_sheet
 from ehnn.tables.frames import is_frame
+from ehnn.tables.reading import in_python
 
 from .labels import plain
 
@@ -60,7 +61,12 @@ def _converted(data: Any) -> Hypergraph:
     if isinstance(data, TableData):
         return data.h
     if isinstance(data, (str, os.PathLike)):
-        return read_sheet(data, Layout()).h
+        try:
+            return read_sheet(data, Layout()).h
+        except ValueError as error:
+            told = in_python(str(error))
+            hint = "; ehnn.tables.read takes these arguments" if told != str(error) else ""
+            raise ValueError(f"{told}{hint}") from error
     convert = _FOREIGN.get(type(data).__module__.partition(".")[0])
     if convert is not None and not isinstance(data, np.generic):
         return convert(data)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ehnn._utils.moved import renamed_argument
 
-from .labels import is_matrix
+from .labels import is_matrix, refuse_lists_of_names
 from .targets import Classes, MultiLabel, Numbers, Targets
 
 
@@ -33,6 +33,7 @@ class Classifies:
         def _decided(self, logits: Tensor) -> Tensor: ...
 
     def _learn(self, values: list[Any]) -> Targets:
+        refuse_lists_of_names(values)
         return MultiLabel.learn(values) if is_matrix(values) else Classes.learn(values)
 
     @property

@@ -25,6 +25,8 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
     """``y`` as a list of plain Python values, one per row; a row of a matrix of several columns is a list."""
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
+    if hasattr(y, "toarray"):  # a sparse matrix of several labels
+        y = y.toarray()
     if hasattr(y, "tolist"):
         y = y.tolist()
     elif hasattr(y, "to_numpy"):  # a pandas frame
@@ -50,6 +52,18 @@ def has_names(y: Any) -> bool:
 def is_matrix(values: Sequence[Any]) -> bool:
     """Whether the rows are rows of a matrix."""
     return any(isinstance(v, _ROW) for v in values)
+
+
+def refuse_lists_of_names(values: Sequence[Any]) -> None:
+    """A ValueError for several labels per row that are given by name."""
+    for value in values:
+        if isinstance(value, (set, frozenset)) or (
+            isinstance(value, _ROW) and any(isinstance(v, str) for v in value)
+        ):
+            raise ValueError(
+                f"several labels per row are a matrix of 0 and 1, got {short(value)}; "
+                "sklearn.preprocessing.MultiLabelBinarizer makes one"
+            )
 
 
 def is_minus_one(value: Any) -> bool:

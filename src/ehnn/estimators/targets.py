@@ -118,8 +118,11 @@ class MultiLabel(_Rows):
     @classmethod
     def learn(cls, values: Sequence[Any]) -> MultiLabel:
         table = as_matrix(values, None)
-        if not bool((table >= 0).any()):
-            raise ValueError(f"not one of the {len(values)} rows has a label")
+        empty = (~(table >= 0).any(0)).nonzero()
+        if len(empty):
+            raise ValueError(
+                f"not one of the {len(values)} rows has a label in column {int(empty[0])} (from 0)"
+            )
         return cls(table.shape[1])
 
     @property
