@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +10,6 @@ from torch import Tensor, nn
 from ehnn.hypergraph import SparsePattern
 from ehnn.ops import attention_logits, segment_softmax_sum, segment_sum, to_targets
 from ehnn.overlap import Orders, Overlap
-from ehnn.overlap.steps import Steps, Values
 
 from .dropout import Dropout, Rows
 from .layer import Layer, check_choice, check_heads
@@ -86,43 +84,37 @@ class EHNNTransformer(Layer):
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
-        pooled, sources, query = self.global_interaction, overlap.source_sizes, self.query(overlap.sizes)
-
-        def before(x: Tensor, orders: Orders) -> tuple[Values, Values]:
-            x = self.phi1(x, orders)
-            value = self._heads(self.value(x))
-            everywhere, local = attention_logits(x, query, self.key, sources, self.heads, pooled)
-            own = value if sources.source is None else segment_sum(value, sources.source)
-            return self._terms(own, local), self._terms(value, everywhere) if pooled else ()
-
-        def after(rows: Tensor, sizes: Orders) -> Tensor:
-            return self.phi2(self._dropped(self.merge(rows), overlap, sizes.whole), sizes)
-
-        everywhere = partial(_attend, overlap.everything) if pooled else None  # 𝓘 = 0
-        y = overlap.through(x, sources.local, Steps(before, _attend, everywhere, after))
+        pooled, sources = self.global_interaction, overlap.source_sizes
+        x = self.phi1(x, overlap.source_orders)
+        query, value = self.query(overlap.sizes), self._heads(self.value(x))
+        everywhere, local = attention_logits(x, query, self.key, sources, self.heads, pooled)
+        own = value if sources.source is None else segment_sum(value, sources.source)
+        y, sizes = self._attend(own, local, sources.local), overlap.sizes  # 𝓘 ≥ 1
+        if pooled:  # 𝓘 = 0
+            y = torch.cat([y, self._attend(value, everywhere, overlap.everything)])
+            sizes = overlap.sizes_and_pool
+        y = self.phi2(self._dropped(self.merge(y), overlap), sizes)
         bias = None if self.bias is None else self.bias(overlap.target_orders)
         return self.feed_forward(self.phi3(to_targets(y, overlap, pooled), overlap.target_orders, bias))
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(1, (self.heads, self.d_out // self.heads))
 
-    def _terms(self, value: Tensor, logits: Tensor) -> Values:
-        """What `_attend` adds up: terms that a sigmoid has weighed, or values and the logits of a softmax."""
+    def _attend(self, value: Tensor, logits: Tensor, pairs: SparsePattern) -> Tensor:
+        """``[rows, d_out]``: Σ α v over the columns of each row, with α = σ(logits)."""
         if self.attention == "sigmoid":
-            return (logits.sigmoid().unsqueeze(-1).to(value.dtype) * value,)
-        return value, logits.to(value.dtype)
+            return segment_sum(logits.sigmoid().unsqueeze(-1).to(value.dtype) * value, pairs).flatten(1)
+        return segment_softmax_sum(value, logits.to(value.dtype), pairs).flatten(1)
 
-    def _dropped(self, y: Tensor, overlap: Overlap, whole: tuple[int, int] | None) -> Tensor:
-        """Dropout of its own for the rows of 𝓘 ≥ 1 and of 𝓘 = 0; ``whole`` is that of `Orders`."""
+    def _dropped(self, y: Tensor, overlap: Overlap) -> Tensor:
+        """Dropout of its own for the rows of 𝓘 ≥ 1 and of 𝓘 = 0."""
+        if not self.global_interaction:
+            return self.local_dropout(y)
         drops = self.local_dropout, self.global_dropout
         if not self.training or all(getattr(m, "p", None) == 0 for m in drops):
             return y
-        first = 0 if whole is None else whole[0]
-        groups = min(overlap.num_groups - first, y.shape[0])
-        local, everywhere = y.split([groups, y.shape[0] - groups])
-        part = () if whole is None else ((first, overlap.num_groups),)
-        local = self.local_dropout(local, *part)
-        return torch.cat([local, self.global_dropout(everywhere)]) if everywhere.shape[0] else local
+        local, everywhere = y.split([overlap.num_groups, overlap.num_members])
+        return torch.cat([self.local_dropout(local), self.global_dropout(everywhere)])
 
     def rows_seen(self) -> dict[nn.Module, Rows]:
         groups = Rows.GROUPS_AND_MEMBERS if self.global_interaction else Rows.GROUPS
@@ -132,13 +124,6 @@ class EHNNTransformer(Layer):
     def extra_repr(self) -> str:
         settings = f"heads={self.heads}, attention={self.attention!r}, global={self.global_interaction}"
         return f"{self.d_in}, {self.d_out}, {settings}"
-
-
-def _attend(pairs: SparsePattern, value: Tensor, logits: Tensor | None = None) -> Tensor:
-    """``[rows, d_out]``: Σ α v over the columns of each row of ``pairs``."""
-    if logits is None:
-        return segment_sum(value, pairs).flatten(1)
-    return segment_softmax_sum(value, logits, pairs).flatten(1)
 
 
 class _Query(nn.Module):

@@ -21,7 +21,6 @@ from .families import Family, FamilyRows, resolve
 from .groups import groups_of, orders_of
 from .orders import Orders
 from .source_sizes import SourceSizes, make_source_sizes
-from .steps import Steps
 from .weight_groups import WeightGroups, make_weight_groups
 from .weights import pair_weights
 
@@ -163,14 +162,6 @@ class Overlap:
     def weight_groups(self) -> WeightGroups:
         """The groups refined by source order and sorted by (k, l, 𝓘), for a matrix per triplet."""
         return make_weight_groups(self)
-
-    def through(self, x: Tensor, pairs: SparsePattern, steps: Steps) -> Tensor:
-        """``[num_sources, d] → [num_groups (+ num_members), d]``: a layer's steps, summed over ``pairs``."""
-        values, pooled = steps.before(x, self.source_orders)
-        rows, sizes = steps.local(pairs, *values), self.sizes
-        if steps.everywhere is not None:
-            rows, sizes = torch.cat([rows, steps.everywhere(*pooled)]), self.sizes_and_pool
-        return steps.after(rows, sizes)
 
     def prepare(self) -> Overlap:
         """This relation with all its lazy views made, as a compiled layer or a CUDA graph needs them."""

@@ -19,7 +19,7 @@ from ehnn.ops.segment_sum.weighted import copies
 
 from .plan import Plan
 from .ranks import Ranks
-from .softmax import PushedSoftmax, pooled_softmax_sum
+from .softmax import pooled_softmax_sum, pushed_softmax_sum
 from .travel import OnTheWay, joined
 
 _INDICES = ("ptr", "index", "t_ptr", "t_index", "t_perm", "rows", "split", "t_split")
@@ -79,23 +79,16 @@ class PushPairs(ShardedPairs):
 
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
         """`ehnn.ops.segment_softmax_sum` over all ranks."""
-        return PushedSoftmax(self.plan, 0).begin(*_weighed(x, logits, self.inner))[1]()
+        return pushed_softmax_sum(*_weighed(x, logits, self.inner), self.plan)
 
-    def begun(self, *values: Tensor) -> SparsePattern:
-        return self.parted(0, *values)[1] if self.plan.ranks.ahead and self.plan.ranks.size > 1 else self
-
-    def parted(self, first: int, *values: Tensor) -> tuple[SparsePattern, SparsePattern]:
-        """Start a sum over ``x``, or a softmax sum over ``x, logits``: patterns that have its rows.
+    def parted(self, first: int, x: Tensor) -> tuple[SparsePattern, SparsePattern]:
+        """Start a sum over ``x``: patterns that have its rows.
 
         The ``first`` rows, to which no other rank adds, are there; the sum over the others waits for them.
         """
-        plan, (x, *logits) = self.plan, values
-        if logits:
-            early, late = PushedSoftmax(plan, first).begin(*_weighed(x, logits[0], self.inner))
-        else:
-            ends = [first, plan.own - first, plan.ghosts]
-            early, own, ghosts = segment_sum(x, self.inner).split(ends)
-            late = partial(plan.folded, own, plan.send_home(ghosts), first)
+        plan = self.plan
+        early, own, ghosts = segment_sum(x, self.inner).split([first, plan.own - first, plan.ghosts])
+        late = partial(plan.folded, own, plan.send_home(ghosts), first)
         done = Begun(self.num_cols, self.total[:first], lambda: early)
         return done, Begun(self.num_cols, self.total[first:], late)
 
@@ -126,10 +119,6 @@ class Begun(OwnSums):
 
     def reduce_sum(self, x: Tensor) -> Tensor:
         """The sum that has begun."""
-        return self.rows_of()
-
-    def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
-        """The softmax sum that has begun."""
         return self.rows_of()
 
 
@@ -164,11 +153,12 @@ class PullPairs(ShardedPairs):
     def _with_ghosts(self, *values: Tensor) -> tuple[Tensor, ...]:
         return self.plan.with_ghosts(*values) if self.way is None else joined(values, self.way)
 
-    def begun(self, *values: Tensor, first: int = 0) -> SparsePattern:
-        """As `OwnSums.begun`; ``values`` may be without the ``first`` rows, if no other rank needs them."""
-        if self.plan.ranks.size == 1 or not self.plan.ranks.ahead:
-            return self
-        made = PullPairs(self.inner, self.plan, self.plan.send_out(*values, first=first))
+    def begun(self, rows: Tensor, first: int) -> SparsePattern:
+        """A pattern for one sum over ``rows``, which start to travel now.
+
+        They are without the ``first`` own rows, which no other rank needs.
+        """
+        made = PullPairs(self.inner, self.plan, self.plan.send_out(rows, first=first))
         return keep(made, inverse_lengths=self.inverse_lengths)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> PullPairs:

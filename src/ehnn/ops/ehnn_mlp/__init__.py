@@ -11,7 +11,7 @@ from torch import Tensor
 from ehnn.overlap import Overlap
 
 from ..dispatch import Implementation, Operation, definition
-from . import cpu
+from . import cpu, travelling
 from .naive import EhnnMlp, reference_ehnn_mlp
 
 
@@ -20,6 +20,11 @@ def ehnn_mlp(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
     return EHNN_MLP(x, overlap, parts)
 
 
-EHNN_MLP = Operation("ehnn_mlp", Implementation("cpu", cpu.supports, cpu.run), definition(reference_ehnn_mlp))
+EHNN_MLP = Operation(
+    "ehnn_mlp",
+    Implementation("cpu", cpu.supports, cpu.run),
+    Implementation("travelling", travelling.supports, travelling.run),
+    definition(reference_ehnn_mlp),
+)
 
 __all__ = ["EHNN_MLP", "EhnnMlp", "ehnn_mlp"]

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from ehnn.overlap import Orders, Overlap
-from ehnn.overlap.steps import Steps, Values
+from ehnn.overlap import Overlap
 
 from ..dropout import Mask
 from ..relation import pool, to_targets
@@ -55,22 +55,13 @@ class EhnnMlp:
 
 def reference_ehnn_mlp(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
     """``[num_sources, d_in] → [num_targets, d_out]``."""
+    x = parts.phi1(x, overlap.source_orders)
     aggregate = segment_mean if parts.aggregation == "mean" else segment_sum
-
-    def before(x: Tensor, orders: Orders) -> tuple[Values, Values]:
-        y = parts.phi1(x, orders)
-        return (y,), (y,)
-
-    def after(rows: Tensor, sizes: Orders) -> Tensor:
-        rows = rows if parts.scale == 1 else parts.scale * rows
-        return parts.phi2(rows, sizes)
-
-    steps = Steps(
-        before,
-        lambda pairs, y: aggregate(y, pairs),  # 𝓘 ≥ 1: groups (j, 𝓘)
-        (lambda y: pool(y, overlap, parts.aggregation)) if parts.pooled else None,  # 𝓘 = 0: all sources
-        after,
-    )
-    y = to_targets(overlap.through(x, overlap.source_to_group, steps), overlap, parts.pooled)  # Σ over 𝓘
+    rows, sizes = aggregate(x, overlap.source_to_group), overlap.sizes  # 𝓘 ≥ 1: groups (j, 𝓘)
+    if parts.pooled:  # 𝓘 = 0: all sources
+        rows = torch.cat([rows, pool(x, overlap, parts.aggregation)])
+        sizes = overlap.sizes_and_pool
+    rows = rows if parts.scale == 1 else parts.scale * rows
+    y = to_targets(parts.phi2(rows, sizes), overlap, parts.pooled)  # Σ over 𝓘
     bias = None if parts.bias is None else parts.bias(overlap.target_orders)
     return parts.phi3(y, overlap.target_orders, bias)

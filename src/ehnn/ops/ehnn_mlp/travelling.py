@@ -1,0 +1,38 @@
+"""An EHNN-MLP layer on several ranks, which make rows of their own while others travel."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from ehnn.hypergraph import SparsePattern
+from ehnn.overlap import Orders, Overlap
+from ehnn.overlap.steps import OwnOrder, Steps
+
+from ..relation import pool, to_targets
+from ..segment_sum import segment_mean, segment_sum
+from .naive import EhnnMlp
+
+
+def supports(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> str | None:
+    """None where rows travel between ranks; elsewhere it is not an alternative."""
+    return None if isinstance(overlap, OwnOrder) and overlap.travels else ""
+
+
+def run(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
+    """`ehnn_mlp`."""
+    assert isinstance(overlap, OwnOrder)
+    aggregate = segment_mean if parts.aggregation == "mean" else segment_sum
+
+    def local(pairs: SparsePattern, rows: Tensor) -> Tensor:
+        return aggregate(rows, pairs)
+
+    def everywhere(rows: Tensor) -> Tensor:
+        return pool(rows, overlap, parts.aggregation)
+
+    def after(rows: Tensor, sizes: Orders) -> Tensor:
+        return parts.phi2(rows if parts.scale == 1 else parts.scale * rows, sizes)
+
+    steps = Steps(parts.phi1, local, everywhere if parts.pooled else None, after)
+    y = to_targets(overlap.through(x, steps), overlap, parts.pooled)
+    bias = None if parts.bias is None else parts.bias(overlap.target_orders)
+    return parts.phi3(y, overlap.target_orders, bias)
