@@ -39,11 +39,12 @@ reason = functools.partial(reason_of, phi_fused)
 
 def check_compiled() -> None:
     tensors, pairs = compare_compiled(fused_phi)
-    x, gamma, beta, w1, _, *rest = (t.unsqueeze(0) for t in tensors)
+    x, gamma, beta, w1, _, *rest, _ = (t.unsqueeze(0) for t in tensors)
     params = [gamma, beta, w1[..., :16], *rest]
-    given = (x, torch.randn(1, 4, 16), pairs.index, torch.randn(1, 1, 16), None, params)
-    given += (*[None, 0.0, None, None] * 2, "tf32")
-    for op, args in ((_forward, (*given, torch.float32)), (_backward, (x, *given))):
+    masks = (*[None, 0.0, None, None] * 2, 2)
+    given = (x, torch.randn(1, 4, 16), pairs.index, torch.randn(1, 1, 16), None, params, *masks, torch.float32)
+    kept = _forward(*given)[1:]
+    for op, args in ((_forward, given), (_backward, (x, x, *kept, pairs.index, 1, params, *masks))):
         library.opcheck(op.op, args, test_utils=("test_schema", "test_faketensor"))
 
 
@@ -115,8 +116,8 @@ if __name__ == "__main__":
         compare_one_hidden_layer()
         # Several larger blocks of rows for each program, and one program for each of several runs.
         fused_kernels.FEW_ROWS = 0
-        fused_kernels.FORWARD[16] = fused_kernels.BACKWARD[16] = (32, 4)
-        fused_kernels.SQUARES, fused_kernels.GROUP = (32, 4, 6, 1), 2
+        fused_kernels.FORWARD = fused_kernels.BACKWARD = (16, 2)
+        fused_kernels.GROUP = 2
         check_equal_bits()
         compare_with_plain(fused_phi, 100, 16, 3, masks_of(100)[1])
         compare_runs(fused_phi, 40, 16, 5)

@@ -39,7 +39,7 @@ from .steps import first_layer
 
 FEW_ORDERS = 64
 """Up to so many rows of a table the kernel makes its gradient too; beyond, a segment sum does."""
-WIDTHS = (16, 32, 64, 128)
+WIDTHS = (16, 32, 64)
 ENABLED = os.environ.get("EHNN_FUSED_PHI") == "1"
 
 
@@ -85,7 +85,7 @@ def run(
         [None if pairs is None else pairs.index for pairs in both],
         [None if pairs is None else sum_of(triton_sum, pairs, cut=True) for pairs in both],
         constants + [(0.0, None, None)] * missing,
-        "bf16" if kind == torch.bfloat16 else "tf32" if tf32() else "exact",
+        1 if kind == torch.bfloat16 or tf32() else 2,
         kind,
     )
     middle = weights.hidden[1] if missing == 0 else (None, None)
@@ -107,16 +107,11 @@ class Fused:
     index: list[Tensor | None]
     sums: list[Sum | None]
     masks: list[tuple[float, Tensor | None, int | None]]
-    precision: str
+    parts: int
     dtype: torch.dtype
 
     def with_seeds(self, seed1: Tensor | None, seed2: Tensor | None) -> tuple[Any, ...]:
-        return seed1, *self.masks[0], seed2, *self.masks[1], self.precision
-
-    def of_table(self, number: int, found: Tensor, rows: Tensor) -> Tensor:
-        """The gradient of a table: ``found [runs, n, d]``, or by a sum of the gradients of its rows."""
-        sums = self.sums[number]
-        return found if found.shape[1] or sums is None else transposed_runs(sums, rows)
+        return seed1, *self.masks[0], seed2, *self.masks[1], self.parts
 
 
 def _phi_forward(
@@ -125,39 +120,44 @@ def _phi_forward(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     params = [gamma, beta, w1, w3] if w2 is None else [gamma, beta, w1, w2, b2, w3]
     given = of.with_seeds(seed1, seed2)
-    return (_forward(x, table, of.index[0], last, of.index[1], params, *given, of.dtype),)  # type: ignore[call-arg]
+    return _forward(x, table, of.index[0], last, of.index[1], params, *given, of.dtype)  # type: ignore[call-arg]
 
 
 def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
-    x, table, last, seed1, seed2, *all_params = kept
+    *tensors, halves, scales, shifted = kept
+    x, table, last, seed1, seed2, *all_params = tensors
     params, given = [p for p in all_params if p is not None], of.with_seeds(seed1, seed2)
-    dx, flat, dz = _backward(grads[0], x, table, of.index[0], last, of.index[1], params, *given)
-    (runs, _, d), deep, few = x.shape, len(params) == 6, _few(table, last)
-    squares = 3 if deep else 2
-    vectors, matrices = flat.split([(squares + sum(few)) * d, squares * d * d], 1)
-    of_params, of_table, of_last = vectors.reshape(runs, -1, d).split([squares, *few], 1)
-    w1, *w2, w3 = matrices.reshape(runs, squares, d, d).unbind(1)
-    gamma, beta, *b2 = of_params.unbind(1)
-    middle = (*w2, *b2) if deep else (None, None)
-    tables = of.of_table(0, of_table, dz), of.of_table(1, of_last, grads[0])
-    found = (*tables, None, None, gamma, beta, w1, *middle, w3)
-    return dx, *(None if f is None else f.to(t.dtype) for f, t in zip(found, kept[1:], strict=True))
+    lasts = last.shape[1]
+    dx, made, sums, dz = _backward(grads[0], x, halves, scales, shifted, of.index[0], lasts, params, *given)
+    (runs, _, d), squares = x.shape, len(params) // 2
+    w1, gamma, beta = made.split([d * d, d, d], 1)
+    matrices, vectors = sums.split([squares * d * d, sums.shape[1] - squares * d * d], 1)
+    matrices, vectors = matrices.reshape(runs, squares, d, d), vectors.reshape(runs, -1, d)
+    middle = (matrices[:, 1], vectors[:, 2]) if squares == 3 else (None, None)
+    by_order = vectors[:, :1] if of.sums[0] is None else vectors[:, squares:]
+    of_last = vectors[:, 1:2] if of.sums[1] is None else transposed_runs(of.sums[1], grads[0])
+    of_table = transposed_runs(of.sums[0], dz) if of.sums[0] is not None and dz.shape[1] else by_order
+    found = of_table, of_last, None, None, gamma, beta, w1.reshape(runs, d, d), *middle, matrices[:, -1].mT
+    return dx, *(None if f is None else f.to(t.dtype) for f, t in zip(found, tensors[1:], strict=True))
 
 
-def _fake(x: Tensor, *given: Any) -> Tensor:
-    return torch.empty_like(x, dtype=given[-1])
-
-
-def _few(table: Tensor, last: Tensor) -> list[int]:
-    """Rows of each table of which the kernel makes the gradient."""
-    return [n if n <= FEW_ORDERS else 0 for n in (table.shape[1], last.shape[1])]
+def _fake(
+    x: Tensor, table: Tensor, index: Any, last: Tensor, last_index: Any, params: Any, *given: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    (runs, _, d), squares = x.shape, len(params) // 2
+    y = torch.empty_like(x, dtype=given[-1])
+    halves = x.new_empty(runs, squares, 2, d, d, dtype=torch.float16)
+    scales, shifted = (x.new_empty(s, dtype=torch.float32) for s in ((runs, squares), table.shape))
+    return y, halves, scales, shifted
 
 
 def _fake_backward(
-    grad: Tensor, x: Tensor, table: Tensor, index: Any, last: Tensor, last_index: Any, params: Any, *_: Any
-) -> tuple[Tensor, Tensor, Tensor]:
-    (runs, rows, d), count, few = x.shape, 3 if len(params) == 6 else 2, _few(table, last)
-    shapes = (runs, (count + sum(few)) * d + count * d * d), (runs, 0 if few[0] else rows, d)
+    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, shifted: Tensor, *_: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    (runs, rows, d), squares, orders = x.shape, halves.shape[1], shifted.shape[1]
+    few = orders <= FEW_ORDERS
+    size = squares * (d + 1) * d + (orders * d if few else 0)
+    shapes = (runs, (d + 2) * d), (runs, size), (runs, 0 if few else rows, d)
     return torch.empty_like(x), *(x.new_empty(shape, dtype=torch.float32) for shape in shapes)  # type: ignore[return-value]
 
 
@@ -165,27 +165,28 @@ def _fake_backward(
 def _forward(
     x: Tensor, table: Tensor, index: Tensor | None, last: Tensor, last_index: Tensor | None,
     params: List[Tensor], seed1: Tensor | None, p1: float, rows1: Tensor | None, whole1: int | None,  # noqa: UP006
-    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, precision: str,
+    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, parts: int,
     dtype: torch.dtype,
-) -> Tensor:  # fmt: skip
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import forward
 
     masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
-    return forward(x, table, index, last, last_index, params, masks, precision, dtype)
+    return forward(x, table, index, last, last_index, params, masks, parts, dtype)
 
 
 @opaque("ehnn::fused_phi_backward", _fake_backward)
 def _backward(
-    grad: Tensor, x: Tensor, table: Tensor, index: Tensor | None, last: Tensor, last_index: Tensor | None,
-    params: List[Tensor], seed1: Tensor | None, p1: float, rows1: Tensor | None, whole1: int | None,  # noqa: UP006
-    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, precision: str,
-) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, shifted: Tensor, index: Tensor | None,
+    lasts: int, params: List[Tensor], seed1: Tensor | None, p1: float, rows1: Tensor | None,  # noqa: UP006
+    whole1: int | None, seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, parts: int,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import backward
 
     masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
-    return backward(grad, x, table, index, last, last_index, params, masks, precision)
+    return backward(grad, x, halves, scales, shifted, index, lasts, params, masks, parts)
 
 
 _function = differentiable(
-    "fused_phi", _phi_forward, _phi_backward, keep=lambda of, tensors, outputs: tensors
-)
+    "fused_phi", _phi_forward, _phi_backward,
+    keep=lambda of, tensors, outputs: (*tensors, *outputs[1:]),
+)  # fmt: skip
