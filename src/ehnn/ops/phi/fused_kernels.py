@@ -31,10 +31,8 @@ from .fused import FEW_ORDERS
 
 FEW_ROWS = 16384
 """Below so many rows, in all runs, a program takes 16 of them, so that there are enough programs."""
-FORWARD, BACKWARD = (64, 3), (64, 2)
-"""Rows of a block, and programs for each processor."""
-REGISTERS = {1: 255, 2: 255, 3: 168, 4: 128}
-"""Of a thread, so that as many programs of 128 threads fit on a processor."""
+FORWARD, BACKWARD = (64, 3, 168), (64, 2, 255)
+"""Rows of a block, programs for each processor, and registers of a thread, so that as many fit on it."""
 GROUP = 64
 """Partial sums that a program adds up."""
 
@@ -461,12 +459,12 @@ def _processors(device: torch.device) -> int:
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 2
 
 
-def _launch(config: tuple[int, int], x: Tensor) -> tuple[tuple[int, int], dict[str, Any]]:
+def _launch(config: tuple[int, int, int], x: Tensor) -> tuple[tuple[int, int], dict[str, Any]]:
     """The grid, and what both kernels take at compile time."""
-    (runs, rows, d), (block, each) = x.shape, config
+    (runs, rows, d), (block, each, registers) = x.shape, config
     block = 16 if runs * rows < FEW_ROWS else block
     programs = min(triton.cdiv(rows, block), max(1, _processors(x.device) * each // runs))
-    return (programs, runs), {"BLOCK": block, "D": d, "num_warps": 4, "num_stages": 1, "maxnreg": REGISTERS[each]}
+    return (programs, runs), {"BLOCK": block, "D": d, "num_warps": 4, "num_stages": 1, "maxnreg": registers}
 
 
 def _masks(x: Tensor, masks: Masks) -> tuple[list[Any], dict[str, bool]]:
