@@ -8,6 +8,7 @@
 - ``phi``: φ at 10⁵ to 10⁷ rows beside the steps that it replaces.
 - ``pair``: V → E → V at 10⁶ and 10⁷ incidences: EHNN-MLP, EHNN-Transformer, HGNN and PyG's HypergraphConv.
 - ``profile``: the kernels that such a pair of 10⁷ incidences runs, and their times.
+- ``sums``: a sum over 10⁷ incidences by blocks of rows, pairs at a time and warps.
 - ``cost``: the pair of the cost table in a CUDA graph.
 - ``overlap``: the pairs of hyperedges of walmart-trips (``--data-dir``) that share nodes, found on the GPU.
 
@@ -54,7 +55,7 @@ from ehnn_paper.scale.figure import draw_performance
 from ehnn_paper.scale.scale import made_hypergraph
 
 DEVICE = "cuda"
-PARTS = ("check", "sweep", "phi", "pair", "profile", "cost", "overlap")
+PARTS = ("check", "sweep", "phi", "pair", "profile", "sums", "cost", "overlap")
 START = time.perf_counter()
 WARM_SECONDS = 60
 DRAWS = 5
@@ -363,6 +364,24 @@ def profile(size: int = 10**7, width: int = 64) -> None:
         free()
 
 
+def sums(size: int = 10**7, width: int = 64) -> None:
+    from ehnn.ops.segment_sum import triton_kernels as kernels
+
+    h = made_hypergraph(size, DEVICE)
+    x = torch.randn(h.num_nodes, width, device=DEVICE)
+    pairs, before = h.incidence, (kernels.SHORT_SHAPE, kernels.MANY_ROWS)
+    want = kernels.segment_sum(x.double(), pairs.ptr, pairs.index)
+    shapes = None, (16, 4, 4), (16, 8, 4), (8, 4, 2), (8, 4, 4), (32, 4, 4), (16, 2, 4), (4, 4, 1), (8, 8, 2)
+    for shape in shapes:
+        kernels.SHORT_SHAPE, kernels.MANY_ROWS = (before[0], 2**62) if shape is None else (shape, 1)
+        run = partial(kernels.segment_sum, x, pairs.ptr, pairs.index)
+        error = float((run() - want).norm() / want.norm())
+        ms = median(milliseconds(run, 5, DEVICE, 2))
+        kernels.SHORT_SHAPE, kernels.MANY_ROWS = before
+        moved = (len(pairs) * (4 * width + 8) + pairs.num_rows * (4 * width + 8)) / 1e6
+        say(f"sums {shape!s:<12} {ms:7.3f} ms, {moved / ms:6.0f} GB/s read row by row, error {error:.2g}")
+
+
 def cost(names: tuple[str, ...] = ("ehnn-mlp", "ehnn-transformer")) -> None:
     h = drop_isolated(random_hypergraph(1024, 128, orders=(2, 10), seed=0)).to(DEVICE)
     x = torch.randn(h.num_nodes, 64, device=DEVICE).requires_grad_()
@@ -526,6 +545,7 @@ def main() -> None:
         "phi": phi_sizes,
         "pair": pairs,
         "profile": profile,
+        "sums": sums,
         "cost": cost,
         "overlap": partial(overlaps, given.data_dir),
     }

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import SparsePattern
-from ehnn.ops import attention_logits, segment_softmax_sum, segment_sum, to_targets
+from ehnn.ops import attention_logits, phi_to_targets, segment_softmax_sum, segment_sum
 from ehnn.overlap import Orders, Overlap
 
 from .dropout import Dropout, Rows
@@ -89,13 +89,11 @@ class EHNNTransformer(Layer):
         query, value = self.query(overlap.sizes), self._heads(self.value(x))
         everywhere, local = attention_logits(x, query, self.key, sources, self.heads, pooled)
         own = value if sources.source is None else segment_sum(value, sources.source)
-        y, sizes = self._attend(own, local, sources.local), overlap.sizes  # 𝓘 ≥ 1
-        if pooled:  # 𝓘 = 0
-            y = torch.cat([y, self._attend(value, everywhere, overlap.everything)])
-            sizes = overlap.sizes_and_pool
-        y = self.phi2(self._dropped(self.merge(y), overlap), sizes)
+        groups = self._attend(own, local, sources.local)  # 𝓘 ≥ 1
+        members = self._attend(value, everywhere, overlap.everything) if pooled else None  # 𝓘 = 0
+        y = phi_to_targets(*self._merged(groups, members), self.phi2, overlap)
         bias = None if self.bias is None else self.bias(overlap.target_orders)
-        return self.feed_forward(self.phi3(to_targets(y, overlap, pooled), overlap.target_orders, bias))
+        return self.feed_forward(self.phi3(y, overlap.target_orders, bias))
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(1, (self.heads, self.d_out // self.heads))
@@ -106,15 +104,10 @@ class EHNNTransformer(Layer):
             return segment_sum(logits.sigmoid().unsqueeze(-1).to(value.dtype) * value, pairs).flatten(1)
         return segment_softmax_sum(value, logits.to(value.dtype), pairs).flatten(1)
 
-    def _dropped(self, y: Tensor, overlap: Overlap) -> Tensor:
-        """Dropout of its own for the rows of 𝓘 ≥ 1 and of 𝓘 = 0."""
-        if not self.global_interaction:
-            return self.local_dropout(y)
-        drops = self.local_dropout, self.global_dropout
-        if not self.training or all(getattr(m, "p", None) == 0 for m in drops):
-            return y
-        local, everywhere = y.split([overlap.num_groups, overlap.num_members])
-        return torch.cat([self.local_dropout(local), self.global_dropout(everywhere)])
+    def _merged(self, groups: Tensor, members: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """The heads merged, with a dropout of their own for 𝓘 ≥ 1 and for 𝓘 = 0."""
+        groups = self.local_dropout(self.merge(groups))
+        return groups, None if members is None else self.global_dropout(self.merge(members))
 
     def rows_seen(self) -> dict[nn.Module, Rows]:
         groups = Rows.GROUPS_AND_MEMBERS if self.global_interaction else Rows.GROUPS

@@ -17,8 +17,8 @@ from .phi import PhiWeights as PhiWeights
 from .phi import Residual as Residual
 from .phi import phi as phi
 from .relation import members_to_targets as members_to_targets
+from .relation import phi_to_targets as phi_to_targets
 from .relation import pool as pool
-from .relation import to_targets as to_targets
 from .segment_sum import broadcast_rows, segment_mean, segment_sum
 from .softmax_sum import segment_softmax_sum
 

@@ -145,6 +145,12 @@ class Overlap:
         )
 
     @cached_tensors
+    def pool_sizes(self) -> Orders:
+        """𝓘 = 0 for each batch member: the last rows of `sizes_and_pool`."""
+        zero = self.sizes.values.new_zeros(self.sizes.values.shape[1:])
+        return Orders.constant(zero, self.num_members, self.sizes.values.device)
+
+    @cached_tensors
     def merged(self) -> SparsePattern:
         """``SparsePattern`` of targets × sources with any overlap, for layers that do not see 𝓘."""
         if self.group_to_target is None:
@@ -165,7 +171,7 @@ class Overlap:
 
     def prepare(self) -> Overlap:
         """This relation with all its lazy views made, as a compiled layer or a CUDA graph needs them."""
-        for view in ("everything", "merged", "source_sizes", "weight_groups", "sizes_and_pool"):
+        for view in ("everything", "merged", "source_sizes", "weight_groups", "sizes_and_pool", "pool_sizes"):
             getattr(self, view)
         for view in ("distinct_source_orders", "distinct_target_orders"):
             getattr(self, view)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ehnn.overlap import Overlap
 
 from ..dropout import Mask
-from ..relation import pool, to_targets
+from ..relation import phi_to_targets, pool
 from ..segment_sum import segment_mean, segment_sum
 
 
@@ -57,11 +56,10 @@ def reference_ehnn_mlp(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
     """``[num_sources, d_in] → [num_targets, d_out]``."""
     x = parts.phi1(x, overlap.source_orders)
     aggregate = segment_mean if parts.aggregation == "mean" else segment_sum
-    rows, sizes = aggregate(x, overlap.source_to_group), overlap.sizes  # 𝓘 ≥ 1: groups (j, 𝓘)
-    if parts.pooled:  # 𝓘 = 0: all sources
-        rows = torch.cat([rows, pool(x, overlap, parts.aggregation)])
-        sizes = overlap.sizes_and_pool
-    rows = rows if parts.scale == 1 else parts.scale * rows
-    y = to_targets(parts.phi2(rows, sizes), overlap, parts.pooled)  # Σ over 𝓘
+    rows = aggregate(x, overlap.source_to_group)  # 𝓘 ≥ 1: groups (j, 𝓘)
+    members = pool(x, overlap, parts.aggregation) if parts.pooled else None  # 𝓘 = 0: all sources
+    if parts.scale != 1:
+        rows, members = parts.scale * rows, None if members is None else parts.scale * members
+    y = phi_to_targets(rows, members, parts.phi2, overlap)  # Σ over 𝓘
     bias = None if parts.bias is None else parts.bias(overlap.target_orders)
     return parts.phi3(y, overlap.target_orders, bias)
