@@ -173,7 +173,9 @@ def check_one(given: tuple[Any, ...], worst: dict[str, tuple[float, str]], preci
             say(f"check {precision}: {case.name}: TWO RUNS DIFFER")
         found = {}
         for name, a, b, want in zip(case.names(), got, plain, exact, strict=True):
-            error, allowed = (float((t.double() - want).norm() / want.norm().clamp(min=1e-30)) for t in (a, b))
+            error, allowed = (
+                float((t.double() - want).norm() / want.norm().clamp(min=1e-30)) for t in (a, b)
+            )
             found[name] = error, allowed, error / max(allowed, float(torch.finfo(case.x.dtype).eps) / 4)
         if all(ratio < 2 for _, _, ratio in found.values()):
             break

@@ -15,6 +15,7 @@ import torch
 from ops_helpers import assert_as_good_as_plain, values_and_gradients
 from torch import Tensor, library
 from whole_phi_cases import (
+    CODE,
     SEED,
     compare_compiled,
     compare_runs,
@@ -30,7 +31,7 @@ from whole_phi_cases import (
 from ehnn.ops import Mask, PhiWeights, use_backend
 from ehnn.ops.phi import fused as phi_fused
 from ehnn.ops.phi import fused_kernels
-from ehnn.ops.phi.fused import _backward, _forward
+from ehnn.ops.phi.fused import _backward, _forward, _unfold
 from ehnn.ops.phi.naive import reference_phi
 
 fused_phi = kernel_of(phi_fused)
@@ -39,12 +40,12 @@ reason = functools.partial(reason_of, phi_fused)
 
 def check_compiled() -> None:
     tensors, pairs = compare_compiled(fused_phi)
-    x, gamma, beta, w1, _, *rest, _ = (t.unsqueeze(0) for t in tensors)
-    params = [gamma, beta, w1[..., :16], *rest]
-    masks = (*[None, 0.0, None, None] * 2, 2)
-    given = (x, torch.randn(1, 4, 16), pairs.index, torch.randn(1, 1, 16), None, params, *masks, torch.float32)
-    kept = _forward(*given)[1:]
-    for op, args in ((_forward, given), (_backward, (x, x, *kept, pairs.index, 1, params, *masks))):
+    x, gamma, beta, w1, *rest = (t.unsqueeze(0) for t in tensors)
+    masks, codes, b2 = (*[None, 0.0, None, None] * 2, 2), torch.randn(1, 4, CODE), rest[2]
+    forward = (x, pairs.index, None, codes, None, [gamma, beta, w1, *rest], *masks, torch.float32)
+    backward = (x, x, *_forward(*forward)[1:], pairs.index, b2, *masks)
+    unfold = (_backward(*backward)[1], torch.randn(1, 4, 16), codes, gamma, beta, w1, True)
+    for op, args in ((_forward, forward), (_backward, backward), (_unfold, unfold)):
         library.opcheck(op.op, args, test_utils=("test_schema", "test_faketensor"))
 
 

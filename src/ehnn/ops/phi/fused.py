@@ -35,7 +35,6 @@ from ..dropout import Mask, drawn
 from ..segment_sum.linear_map import Sum, sum_of, transposed_runs
 from ..segment_sum.triton import kernel as triton_sum
 from .naive import PhiWeights, Residual
-from .steps import first_layer
 
 FEW_ORDERS = 64
 """Up to so many rows of a table the kernel makes its gradient too; beyond, a segment sum does."""
@@ -73,10 +72,9 @@ def run(
     masks: tuple[Mask | None, ...], residual: Residual | None,
 ) -> Tensor:  # fmt: skip
     """`phi`."""
-    w1, table = first_layer(x.shape[1], codes, weights)
-    w3, b3 = weights.last
-    last, rows = (b3.unsqueeze(0), None) if residual is None else (residual[0] + b3, residual[1])
-    both = [None if t.shape[0] == 1 else pairs for t, pairs in ((table, orders), (last, rows))]
+    table, rows = (None, None) if residual is None else residual
+    counts = 1 if codes is None else codes.shape[0], 1 if table is None else table.shape[0]
+    both = [None if n == 1 else pairs for n, pairs in zip(counts, (orders, rows), strict=True)]
     seeds = [None if mask is None else mask.seed for mask in masks]
     constants = [(0.0, None, None) if mask is None else (mask.p, mask.rows, mask.whole) for mask in masks]
     missing = 2 - len(masks)
@@ -88,9 +86,9 @@ def run(
         1 if kind == torch.bfloat16 or tf32() else 2,
         kind,
     )
-    middle = weights.hidden[1] if missing == 0 else (None, None)
-    given = x, table, last, *seeds, *[None] * missing, weights.gamma, weights.beta, w1, *middle, w3
-    return _function(of, *given)[0]
+    first, *middle = weights.hidden
+    given = weights.gamma, weights.beta, *first, *(middle[0] if middle else (None, None)), *weights.last
+    return _function(of, x, codes, table, *seeds, *[None] * missing, *given)[0]
 
 
 def _autocast(x: Tensor) -> torch.dtype | None:
@@ -102,7 +100,7 @@ def _autocast(x: Tensor) -> torch.dtype | None:
 @dataclass(eq=False)
 class Fused:
     """What is constant: of both tables, where rows find their number and how the rows of a number are added
-    up; (p, rows, whole) of both masks; how products are made; the dtype of y."""
+    up; (p, rows, whole) of both masks; halves of a number; the dtype of y."""
 
     index: list[Tensor | None]
     sums: list[Sum | None]
@@ -115,75 +113,95 @@ class Fused:
 
 
 def _phi_forward(
-    of: Fused, x: Tensor, table: Tensor, last: Tensor, seed1: Any, seed2: Any, gamma: Tensor, beta: Tensor,
-    w1: Tensor, w2: Any, b2: Any, w3: Tensor,
+    of: Fused, x: Tensor, codes: Any, residual: Any, seed1: Any, seed2: Any, gamma: Tensor, beta: Tensor,
+    w1: Tensor, b1: Tensor, w2: Any, b2: Any, w3: Tensor, b3: Tensor,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    params = [gamma, beta, w1, w3] if w2 is None else [gamma, beta, w1, w2, b2, w3]
+    params = [gamma, beta, w1, b1, *([] if w2 is None else [w2, b2]), w3, b3]
     given = of.with_seeds(seed1, seed2)
-    return _forward(x, table, of.index[0], last, of.index[1], params, *given, of.dtype)  # type: ignore[call-arg]
+    return _forward(x, *of.index, codes, residual, params, *given, of.dtype)  # type: ignore[call-arg]
 
 
 def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
-    *tensors, halves, scales, shifted = kept
-    x, table, last, seed1, seed2, *all_params = tensors
-    params, given = [p for p in all_params if p is not None], of.with_seeds(seed1, seed2)
-    lasts = last.shape[1]
-    dx, made, sums, dz = _backward(grads[0], x, halves, scales, shifted, of.index[0], lasts, params, *given)
-    (runs, _, d), squares = x.shape, len(params) // 2
-    w1, gamma, beta = made.split([d * d, d, d], 1)
-    matrices, vectors = sums.split([squares * d * d, sums.shape[1] - squares * d * d], 1)
-    matrices, vectors = matrices.reshape(runs, squares, d, d), vectors.reshape(runs, -1, d)
-    middle = (matrices[:, 1], vectors[:, 2]) if squares == 3 else (None, None)
-    by_order = vectors[:, :1] if of.sums[0] is None else vectors[:, squares:]
-    of_last = vectors[:, 1:2] if of.sums[1] is None else transposed_runs(of.sums[1], grads[0])
-    of_table = transposed_runs(of.sums[0], dz) if of.sums[0] is not None and dz.shape[1] else by_order
-    found = of_table, of_last, None, None, gamma, beta, w1.reshape(runs, d, d), *middle, matrices[:, -1].mT
+    *tensors, halves, scales, table = kept
+    x, codes, residual, seed1, seed2, gamma, beta, w1, b1, w2, b2, *_ = tensors
+    grad, (by_order, by_last), given = grads[0], of.sums, of.with_seeds(seed1, seed2)
+    dx, sums, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *given)
+    (runs, _, d), squares = x.shape, 2 if w2 is None else 3
+    flat, vectors = sums.split([squares * d * d, sums.shape[1] - squares * d * d], 1)
+    squared, vectors = flat.reshape(runs, squares, d, d), vectors.reshape(runs, -1, d)
+    of_b1, of_b3 = vectors[:, 0], vectors[:, 1]
+    of_table = vectors[:, :1] if by_order is None else vectors[:, squares:]
+    if by_order is not None and dz.shape[1]:
+        of_table = transposed_runs(by_order, dz)
+    made = _unfold(sums, of_table, codes, gamma, beta, w1, w2 is not None)
+    of_w1, of_gamma, of_beta = made.split([w1[0].numel(), d, d], 1)
+    middle = (None, None) if w2 is None else (squared[:, 1], vectors[:, 2])
+    of_last = None if residual is None else of_b3.unsqueeze(1)
+    if by_last is not None:
+        of_last = transposed_runs(by_last, grad)
+    first = None, of_last, None, None, of_gamma, of_beta, of_w1.reshape(w1.shape), of_b1
+    found = *first, *middle, squared[:, -1], of_b3
     return dx, *(None if f is None else f.to(t.dtype) for f, t in zip(found, tensors[1:], strict=True))
 
 
 def _fake(
-    x: Tensor, table: Tensor, index: Any, last: Tensor, last_index: Any, params: Any, *given: Any
+    x: Tensor, index: Any, last_index: Any, codes: Any, residual: Any, params: Any, *given: Any
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    (runs, _, d), squares = x.shape, len(params) // 2
+    (runs, _, d), squares = x.shape, len(params) // 2 - 1
     y = torch.empty_like(x, dtype=given[-1])
     halves = x.new_empty(runs, squares, 2, d, d, dtype=torch.float16)
-    scales, shifted = (x.new_empty(s, dtype=torch.float32) for s in ((runs, squares), table.shape))
-    return y, halves, scales, shifted
+    shapes = (runs, squares), (runs, 1 if codes is None else codes.shape[1], d)
+    return y, halves, *(x.new_empty(s, dtype=torch.float32) for s in shapes)  # type: ignore[return-value]
 
 
 def _fake_backward(
-    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, shifted: Tensor, *_: Any
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    (runs, rows, d), squares, orders = x.shape, halves.shape[1], shifted.shape[1]
+    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Any, *_: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    (runs, rows, d), squares, orders = x.shape, halves.shape[1], table.shape[1]
     few = orders <= FEW_ORDERS
-    size = squares * (d + 1) * d + (orders * d if few else 0)
-    shapes = (runs, (d + 2) * d), (runs, size), (runs, 0 if few else rows, d)
+    size = squares * (d + 1) * d + (orders * d if few and index is not None else 0)
+    shapes = (runs, size), (runs, 0 if few else rows, d)
     return torch.empty_like(x), *(x.new_empty(shape, dtype=torch.float32) for shape in shapes)  # type: ignore[return-value]
+
+
+def _fake_unfold(
+    sums: Tensor, table: Tensor, codes: Any, gamma: Any, beta: Any, w1: Tensor, _: Any
+) -> Tensor:
+    return sums.new_empty(sums.shape[0], w1[0].numel() + 2 * table.shape[2])
 
 
 @opaque("ehnn::fused_phi", _fake)
 def _forward(
-    x: Tensor, table: Tensor, index: Tensor | None, last: Tensor, last_index: Tensor | None,
-    params: List[Tensor], seed1: Tensor | None, p1: float, rows1: Tensor | None, whole1: int | None,  # noqa: UP006
-    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, parts: int,
-    dtype: torch.dtype,
+    x: Tensor, index: Tensor | None, last_index: Tensor | None, codes: Tensor | None,
+    residual: Tensor | None, params: List[Tensor], seed1: Tensor | None, p1: float,  # noqa: UP006
+    rows1: Tensor | None, whole1: int | None, seed2: Tensor | None, p2: float, rows2: Tensor | None,
+    whole2: int | None, parts: int, dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import forward
 
     masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
-    return forward(x, table, index, last, last_index, params, masks, parts, dtype)
+    return forward(x, index, last_index, codes, residual, params, masks, parts, dtype)
 
 
 @opaque("ehnn::fused_phi_backward", _fake_backward)
 def _backward(
-    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, shifted: Tensor, index: Tensor | None,
-    lasts: int, params: List[Tensor], seed1: Tensor | None, p1: float, rows1: Tensor | None,  # noqa: UP006
-    whole1: int | None, seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, parts: int,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Tensor | None,
+    b2: Tensor | None, seed1: Tensor | None, p1: float, rows1: Tensor | None, whole1: int | None,
+    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, parts: int,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import backward
 
     masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
-    return backward(grad, x, halves, scales, shifted, index, lasts, params, masks, parts)
+    return backward(grad, x, halves, scales, table, index, b2, masks, parts)
+
+
+@opaque("ehnn::fused_phi_unfold", _fake_unfold)
+def _unfold(
+    sums: Tensor, table: Tensor, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor, deep: bool
+) -> Tensor:
+    from .fused_kernels import unfold
+
+    return unfold(sums, table, codes, gamma, beta, w1, deep)
 
 
 _function = differentiable(

@@ -33,7 +33,7 @@ FEW_ROWS = 16384
 """Below so many rows, in all runs, a program takes 16 of them, so that there are enough programs."""
 FORWARD, BACKWARD = (64, 3, 168), (64, 2, 255)
 """Rows of a block, programs for each processor, and registers of a thread, so that as many fit on it."""
-GROUP = 64
+GROUP = 128
 """Partial sums that a program adds up."""
 
 Masks = tuple[tuple[Any, ...], tuple[Any, ...]]
@@ -100,35 +100,62 @@ def _both(parts, which: tl.constexpr, D: tl.constexpr, PARTS: tl.constexpr):
 
 
 @triton.jit
+def _small_table(table, first, count, ROW: tl.constexpr, WIDTH: tl.constexpr, wide):
+    """16 rows of a table from ``first`` on, of ``wide`` channels, in float32; zeros beyond."""
+    row, col = first + tl.arange(0, 16), tl.arange(0, WIDTH)
+    live = (row < count)[:, None] & (col < wide)[None, :]
+    return tl.load(table + row[:, None] * ROW + col[None, :], mask=live, other=0.0).to(tl.float32)
+
+
+@triton.jit(do_not_specialize=["orders", "lasts", "width"])
 def _fold_kernel(
-    gamma, beta, w1, w2, w3, table, parts, scales, shifted, orders, gamma_run, beta_run, w1_run, w2_run,
-    w3_run, table_run, W1_ROW: tl.constexpr, W2_ROW: tl.constexpr, W3_ROW: tl.constexpr, D: tl.constexpr,
-    DEEP: tl.constexpr, ORDERS: tl.constexpr,
+    gamma, beta, w1, b1, w2, w3, b3, codes, residual, halves, scales, table, last, orders, lasts, width,
+    gamma_run, beta_run, w1_run, b1_run, w2_run, w3_run, b3_run, c_run, r_run, W1_ROW: tl.constexpr,
+    W2_ROW: tl.constexpr, W3_ROW: tl.constexpr, R_ROW: tl.constexpr, C_ROW: tl.constexpr, D: tl.constexpr,
+    C: tl.constexpr, DEEP: tl.constexpr,
 ):  # fmt: skip
-    """A program for each weight, which writes its halves, and for each block of ORDERS rows of the table."""
+    """A program for each weight, which writes its halves, and for 16 rows of each of the two tables."""
     run, which = tl.program_id(1).to(tl.int64), tl.program_id(0)
     squares: tl.constexpr = 3 if DEEP else 2
     i = tl.arange(0, D)
+    w1 += run * w1_run
     if which < squares:
         if which == 0:
-            w = _square(w1 + run * w1_run, W1_ROW, D).to(tl.float32)
+            w = _square(w1, W1_ROW, D).to(tl.float32)
             w *= tl.load(gamma + run * gamma_run + i)[None, :].to(tl.float32)
         elif which == squares - 1:
             w = _square(w3 + run * w3_run, W3_ROW, D).to(tl.float32)
         else:
             w = _square(w2 + run * w2_run, W2_ROW, D).to(tl.float32)
         high, low, down = _halves(w, 2)
-        place = parts + (run * squares + which) * 2 * D * D + i[:, None] * D + i[None, :]
+        place = halves + (run * squares + which) * 2 * D * D + i[:, None] * D + i[None, :]
         tl.store(place, high)
         tl.store(place + D * D, low)
         tl.store(scales + run * squares + which, down)
-    else:
-        w = _square(w1 + run * w1_run, W1_ROW, D).to(tl.float32)
+    elif which < squares + tl.cdiv(orders, 16):
+        first = (which - squares) * 16
+        w = _square(w1, W1_ROW, D).to(tl.float32)
         shift = tl.sum(w * tl.load(beta + run * beta_run + i)[None, :].to(tl.float32), 1)
-        row = (which - squares) * ORDERS + tl.arange(0, ORDERS)
-        at, live = row[:, None] * D + i[None, :], (row < orders)[:, None]
-        value = tl.load(table + run * table_run + at, mask=live, other=0.0).to(tl.float32) + shift[None, :]
-        tl.store(shifted + run * orders * D + at, value, mask=live)
+        shift += tl.load(b1 + run * b1_run + i).to(tl.float32)
+        value = tl.zeros([16, D], tl.float32) + shift[None, :]
+        if C > 0:
+            c = tl.arange(0, C)
+            at = c[:, None] + i[None, :] * W1_ROW
+            of_codes = tl.load(w1 + D + at, mask=(c < width)[:, None], other=0.0).to(tl.float32)
+            code = _small_table(codes + run * c_run, first, orders, C_ROW, C, width)
+            value += tl.dot(code, of_codes, input_precision="ieee")
+        _store_few(table + run * orders * D, value, first, orders, D)
+    else:
+        first = (which - squares - tl.cdiv(orders, 16)) * 16
+        value = _small_table(residual + run * r_run, first, lasts, R_ROW, D, D)
+        value += tl.load(b3 + run * b3_run + i)[None, :].to(tl.float32)
+        _store_few(last + run * lasts * D, value, first, lasts, D)
+
+
+@triton.jit
+def _store_few(table, value, first, count, D: tl.constexpr):
+    row = first + tl.arange(0, 16)
+    tl.store(table + row[:, None] * D + tl.arange(0, D)[None, :], value, mask=(row < count)[:, None])
 
 
 # ---------------------------------------------------------------------- rows
@@ -245,14 +272,14 @@ def _add(place, value, more, live):
 def _backward_kernel(
     x, table, index, parts, scales, b2, seed1, seed2, numbers1, numbers2, whole1, whole2, p1, p2, scale1,
     scale2, rows, x_run, t_run, b2_run, grad, g_run, dx, dx_run, dz, sums, size, orders, FEW: tl.constexpr,
-    ONE_LAST: tl.constexpr, G_ROW: tl.constexpr, DX_ROW: tl.constexpr, X_ROW: tl.constexpr,
+    G_ROW: tl.constexpr, DX_ROW: tl.constexpr, X_ROW: tl.constexpr,
     BLOCK: tl.constexpr, D: tl.constexpr, DEEP: tl.constexpr, ORDERS: tl.constexpr, DROP1: tl.constexpr,
     DROP2: tl.constexpr, NUMBERED1: tl.constexpr, NUMBERED2: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """FEW: at least as many as the rows of a table whose gradient is made here; 0 where dz is written.
 
-    Sums of a program: of x̂ᵀ by z̄₁ and so on, ``[squares, d, d]``, the last one transposed; of z̄₁, ȳ and
-    z̄₂; of z̄₁ by order. Rows and their gradients are read again, which spares registers.
+    Sums of a program: of z̄₁ x̂ᵀ, (z̄₂ h₁ᵀ,) ȳ h₂ᵀ; of z̄₁, ȳ, (z̄₂); of z̄₁ by order. Rows and their
+    gradients are read again, which spares registers.
     """
     run, squares = tl.program_id(1).to(tl.int64), 3 if DEEP else 2
     cols = tl.arange(0, D)
@@ -295,11 +322,11 @@ def _backward_kernel(
             )
             h2, h2_low, h2_down = _halves(h, PARTS)
         g = _rows(grad, first, live, G_ROW, BLOCK, D, False)
-        if ONE_LAST:
-            _add(vector + D, tl.sum(g, 0), more, whole_row)
+        _add(vector + D, tl.sum(g, 0), more, whole_row)
         high, low, down = _halves(g, PARTS)
         value = _product(h2, h2_low, high, low, PARTS) * (h2_down * down)
-        _add(square + (squares - 1) * D * D, value, more, whole_square)
+        across = sums + (squares - 1) * D * D + cols[:, None] + cols[None, :] * D
+        _add(across, value, more, whole_square)
         z = _product(tl.trans(w3), tl.trans(w3_low), tl.trans(high), tl.trans(low), PARTS) * (down * down3)
         if DEEP:
             z = tl.where(h2 > 0, z * scale2, 0.0)
@@ -356,102 +383,135 @@ def _total(part: Tensor) -> Tensor:
         groups = triton.cdiv(count, GROUP)
         total = torch.empty((runs, groups, size), dtype=part.dtype, device=part.device)
         _total_kernel[triton.cdiv(size, 64), runs, groups](
-            part, total, size, count, total.stride(0), GROUP=GROUP, BLOCK_P=16, BLOCK=64
+            part, total, size, count, total.stride(0), GROUP=GROUP, BLOCK_P=32, BLOCK=64
         )
         part = total
     return part[:, 0]
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["orders", "width"])
 def _unfold_kernel(
-    sums, gamma, beta, w1, made, size, gamma_run, beta_run, w1_run, W1_ROW: tl.constexpr, D: tl.constexpr,
-    DEEP: tl.constexpr,
+    sums, table, gamma, beta, w1, codes, made, size, made_run, orders, width, table_run, gamma_run, beta_run,
+    w1_run, c_run, T_ROW: tl.constexpr, W1_ROW: tl.constexpr, C_ROW: tl.constexpr, D: tl.constexpr,
+    C: tl.constexpr, DEEP: tl.constexpr,
 ):  # fmt: skip
-    """Of X = Σ z̄₁ x̂ᵀ and s = Σ z̄₁ the gradients of W₁, γ and β."""
-    run, i = tl.program_id(0).to(tl.int64), tl.arange(0, D)
-    sums += run * size
-    made += run * (D + 2) * D
-    both = i[:, None] * D + i[None, :]
-    found, s = tl.load(sums + both), tl.load(sums + (3 if DEEP else 2) * D * D + i)
-    w = _square(w1 + run * w1_run, W1_ROW, D).to(tl.float32)
-    scale = tl.load(gamma + run * gamma_run + i)[None, :].to(tl.float32)
-    shift = tl.load(beta + run * beta_run + i)[None, :].to(tl.float32)
-    tl.store(made + both, found * scale + s[:, None] * shift)
-    tl.store(made + D * D + i, tl.sum(w * found, 0))
-    tl.store(made + (D + 1) * D + i, tl.sum(w * s[:, None], 0))
+    """Of X = Σ z̄₁ x̂ᵀ, s = Σ z̄₁ and such sums by order, in ``table``, the gradients of W₁, γ and β."""
+    run, i = tl.program_id(1).to(tl.int64), tl.arange(0, D)
+    made += run * made_run
+    if tl.program_id(0) == 0:
+        sums += run * size
+        x, s = _square(sums, D, D), tl.load(sums + (3 if DEEP else 2) * D * D + i)
+        w = _square(w1 + run * w1_run, W1_ROW, D).to(tl.float32)
+        scale = tl.load(gamma + run * gamma_run + i)[None, :].to(tl.float32)
+        shift = tl.load(beta + run * beta_run + i)[None, :].to(tl.float32)
+        tl.store(made + i[:, None] * (D + width) + i[None, :], x * scale + s[:, None] * shift)
+        tl.store(made + D * (D + width) + i, tl.sum(w * x, 0))
+        tl.store(made + D * (D + width + 1) + i, tl.sum(w * s[:, None], 0))
+    elif C > 0:
+        total = tl.zeros([D, C], tl.float32)
+        for first in range(0, orders, 16):
+            of_order = _small_table(table + run * table_run, first, orders, T_ROW, D, D)
+            code = _small_table(codes + run * c_run, first, orders, C_ROW, C, width)
+            total += tl.dot(tl.trans(of_order), code, input_precision="ieee")
+        c = tl.arange(0, C)
+        at = made + i[:, None] * (D + width) + D + c[None, :]
+        tl.store(at, total, mask=(c < width)[None, :])
 
 
 # ---------------------------------------------------------------------- launches
 
 
 def forward(
-    x: Tensor, table: Tensor, index: Tensor | None, last: Tensor, last_index: Tensor | None,
+    x: Tensor, index: Tensor | None, last_index: Tensor | None, codes: Tensor | None, residual: Tensor | None,
     params: list[Tensor], masks: Masks, parts: int, dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """y ``[runs, rows, d]``, and for the backward pass the halves of the weights, their powers of two and the
-    table with W₁ β; ``params`` are γ, β, W₁, W₂, b₂, W₃, or without W₂ and b₂."""
-    x, table, last = rows_of(x), table.contiguous(), last.contiguous()
-    (runs, _, d), orders = x.shape, table.shape[1]
-    y = torch.empty_like(x, dtype=dtype)
-    gamma, beta, w1, w2, _, w3 = given = _six(params)
-    squares = 3 if len(params) == 6 else 2
-    halves = torch.empty(runs, squares, 2, d, d, dtype=torch.float16, device=x.device)
+    table ``[runs, orders, d]``; ``params`` are γ, β, W₁, b₁, (W₂, b₂,) W₃, b₃."""
+    x = rows_of(x)
+    (runs, _, d), deep = x.shape, len(params) == 8
+    gamma, beta, w1, b1, w2, b2, w3, b3 = _eight(params)
+    squares, orders = 3 if deep else 2, 1 if codes is None else codes.shape[1]
+    width, codes = _codes(codes, x)
     empty = partial(torch.empty, dtype=torch.float32, device=x.device)
-    scales, shifted = empty(runs, squares), empty(runs, orders, d)
-    block = min(16, triton.next_power_of_2(orders))
-    _fold_kernel[squares + triton.cdiv(orders, block), runs](
-        gamma, beta, w1, w2, w3, table, halves, scales, shifted, orders,
-        *(t.stride(0) for t in (gamma, beta, w1, w2, w3, table)), W1_ROW=w1.stride(1), W2_ROW=w2.stride(1),
-        W3_ROW=w3.stride(1), D=d, DEEP=squares == 3, ORDERS=block, num_warps=4,
+    halves = torch.empty(runs, squares, 2, d, d, dtype=torch.float16, device=x.device)
+    scales, table = empty(runs, squares), empty(runs, orders, d)
+    lasts = 0 if residual is None else residual.shape[1]
+    residual = b3 if residual is None else rows_of(residual)
+    last = empty(runs, lasts, d) if lasts else b3
+    _fold_kernel[squares + triton.cdiv(orders, 16) + triton.cdiv(lasts, 16), runs](
+        gamma, beta, w1, b1, w2, w3, b3, codes, residual, halves, scales, table, last, orders, lasts, width,
+        *(t.stride(0) for t in (gamma, beta, w1, b1, w2, w3, b3, codes, residual)), W1_ROW=w1.stride(1),
+        W2_ROW=w2.stride(1), W3_ROW=w3.stride(1), R_ROW=residual.stride(1) if lasts else 0,
+        C_ROW=codes.stride(1), D=d, C=_block(width), DEEP=deep, num_warps=4,
     )  # fmt: skip
-    b2 = given[4]
-    places = x if last_index is None else last_index.contiguous()
+    y = torch.empty_like(x, dtype=dtype)
+    places = [x if t is None else t.contiguous() for t in (index, last_index)]
     masked, drop = _masks(x, masks)
     grid, shape = _launch(FORWARD, x)
     _forward_kernel[grid](
-        x, shifted, x if index is None else index.contiguous(), last, places, halves, scales, b2, *masked,
-        x.stride(0), shifted.stride(0), last.stride(0), b2.stride(0), y, y.stride(0), Y_ROW=y.stride(1),
-        X_ROW=x.stride(1), DEEP=squares == 3, ORDERS=index is not None, LASTS=last_index is not None,
-        PARTS=parts, **drop, **shape,
+        x, table, places[0], last, places[1], halves, scales, b2, *masked, x.stride(0), table.stride(0),
+        last.stride(0), b2.stride(0), y, y.stride(0), Y_ROW=y.stride(1), X_ROW=x.stride(1), DEEP=deep,
+        ORDERS=index is not None, LASTS=last_index is not None, PARTS=parts, **drop, **shape,
     )  # fmt: skip
-    return y, halves, scales, shifted
+    return y, halves, scales, table
 
 
 def backward(
-    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, shifted: Tensor, index: Tensor | None,
-    lasts: int, params: list[Tensor], masks: Masks, parts: int,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Gradients of x; of W₁, γ and β end to end in ``[runs, …]``; sums, see `_backward_kernel`; and of what
-    the table is added to (``[runs, 0, d]`` for few orders)."""
+    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Tensor | None,
+    b2: Tensor | None, masks: Masks, parts: int,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The gradient of x; sums over rows, see `_backward_kernel`; and the gradient of what the table is added
+    to (``[runs, 0, d]`` for few orders)."""
     x, grad = rows_of(x), rows_of(grad)
-    (runs, rows, d), orders = x.shape, shifted.shape[1]
-    gamma, beta, w1, _, b2, _ = _six(params)
-    squares, few = 3 if len(params) == 6 else 2, orders <= FEW_ORDERS
+    (runs, rows, d), orders, squares = x.shape, table.shape[1], halves.shape[1]
+    few, b2 = orders <= FEW_ORDERS, scales if b2 is None else b2.contiguous()
     empty = partial(torch.empty, dtype=torch.float32, device=x.device)
     grid, shape = _launch(BACKWARD, x)
-    size = squares * (d + 1) * d + (orders * d if few else 0)
+    size = squares * (d + 1) * d + (orders * d if few and index is not None else 0)
     dx, part = torch.empty_like(x), empty((runs, grid[0], size))
     dz = empty((runs, 0 if few else rows, d))
     masked, drop = _masks(x, masks)
     _backward_kernel[grid](
-        x, shifted, x if index is None else index.contiguous(), halves, scales, b2, *masked, x.stride(0),
-        shifted.stride(0), b2.stride(0), grad, grad.stride(0), dx, dx.stride(0), dz, part, size, orders,
-        FEW=max(16, triton.next_power_of_2(orders)) if few else 0, ONE_LAST=lasts == 1,
-        G_ROW=grad.stride(1), DX_ROW=dx.stride(1), X_ROW=x.stride(1), DEEP=squares == 3,
-        ORDERS=index is not None, PARTS=parts, **drop, **shape,
+        x, table, x if index is None else index.contiguous(), halves, scales, b2, *masked, x.stride(0),
+        table.stride(0), b2.stride(0), grad, grad.stride(0), dx, dx.stride(0), dz, part, size, orders,
+        FEW=max(16, triton.next_power_of_2(orders)) if few else 0, G_ROW=grad.stride(1),
+        DX_ROW=dx.stride(1), X_ROW=x.stride(1), DEEP=squares == 3, ORDERS=index is not None, PARTS=parts,
+        **drop, **shape,
     )  # fmt: skip
-    sums, made = _total(part), empty((runs, (d + 2) * d))
-    _unfold_kernel[runs,](
-        sums, gamma, beta, w1, made, sums.stride(0), gamma.stride(0), beta.stride(0), w1.stride(0),
-        W1_ROW=w1.stride(1), D=d, DEEP=squares == 3, num_warps=4,
-    )  # fmt: skip
-    return dx, made, sums, dz
+    return dx, _total(part), dz
 
 
-def _six(params: list[Tensor]) -> list[Tensor]:
-    """γ, β, W₁, W₂, b₂, W₃, with any tensors in the places of W₂ and b₂ where there are none."""
+def unfold(
+    sums: Tensor, table: Tensor, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor, deep: bool
+) -> Tensor:
+    """``[runs, d (d + c) + 2 d]``: the gradients of W₁, γ and β, of sums and the gradient of the table."""
+    gamma, beta, w1 = (t if t.stride(-1) == 1 else t.contiguous() for t in (gamma, beta, w1))
+    table = rows_of(table)
+    (runs, orders, d), (width, codes) = table.shape, _codes(codes, table)
+    made = torch.empty(runs, d * (d + width + 2), dtype=torch.float32, device=sums.device)
+    _unfold_kernel[2 if width else 1, runs](
+        sums, table, gamma, beta, w1, codes, made, sums.stride(0), made.stride(0), orders, width,
+        *(t.stride(0) for t in (table, gamma, beta, w1, codes)), T_ROW=table.stride(1), W1_ROW=w1.stride(1),
+        C_ROW=codes.stride(1), D=d, C=_block(width), DEEP=deep, num_warps=4,
+    )  # fmt: skip
+    return made
+
+
+def _codes(codes: Tensor | None, x: Tensor) -> tuple[int, Tensor]:
+    """Their width, and the codes ``[runs, orders, c]``; of none, 0 and any tensor."""
+    if codes is None or not codes.shape[2]:
+        return 0, x
+    return codes.shape[2], rows_of(codes)
+
+
+def _block(width: int) -> int:
+    return max(16, triton.next_power_of_2(width)) if width else 0
+
+
+def _eight(params: list[Tensor]) -> list[Tensor]:
+    """γ, β, W₁, b₁, W₂, b₂, W₃, b₃, with any tensors in the places of W₂ and b₂ where there are none."""
     dense = [t if t.stride(-1) == 1 else t.contiguous() for t in params]
-    return dense if len(dense) == 6 else [*dense[:3], dense[2], dense[1], dense[3]]
+    return dense if len(dense) == 8 else [*dense[:4], *dense[2:]]
 
 
 @cache
