@@ -81,5 +81,7 @@ def assert_passes_interpreted(script: str, says: str) -> None:
         [sys.executable, str(Path(__file__).with_name(script))], capture_output=True, text=True,
         env={**os.environ, "TRITON_INTERPRET": "1"}, timeout=300, check=False,
     )  # fmt: skip
+    if "only 0-dimensional arrays can be converted to Python scalars" in done.stderr:
+        pytest.skip("the interpreter of this version of Triton does not run with this version of NumPy")
     assert done.returncode == 0, done.stderr[-3000:]
     assert says in done.stdout

@@ -123,7 +123,7 @@ def _phi_forward(
 
 def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
     *tensors, halves, scales, table = kept
-    x, codes, residual, seed1, seed2, gamma, beta, w1, b1, w2, b2, *_ = tensors
+    x, codes, residual, seed1, seed2, gamma, beta, w1, _, w2, b2, *_ = tensors
     grad, (by_order, by_last), given = grads[0], of.sums, of.with_seeds(seed1, seed2)
     dx, sums, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *given)
     (runs, _, d), squares = x.shape, 2 if w2 is None else 3
