@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import argparse
 import gc
-import multiprocessing
 import os
 import re
+import subprocess
+import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -57,7 +58,7 @@ from ehnn_paper.scale.scale import made_hypergraph
 DEVICE = "cuda"
 PARTS = ("check", "sweep", "phi", "pair", "profile", "sums", "cost", "overlap")
 START = time.perf_counter()
-WARM_SECONDS = 60
+WARM_SECONDS = 50
 DRAWS = 5
 
 
@@ -450,36 +451,36 @@ def warm(job: tuple[str, Any]) -> str:
     return f"warm {kind} {what}: {time.perf_counter() - begin:.1f} s"
 
 
-def warm_up(parts: list[str], processes: int) -> None:
+def warm_jobs(parts: list[str]) -> list[tuple[str, Any]]:
     jobs: list[tuple[str, Any]] = []
-    if "sweep" in parts:
-        jobs += [("sweep", one) for one in sweep_configs()]
-    if "phi" in parts:
-        jobs += [("phi", ((20_000, d), precision)) for precision in ("highest", "high") for d in (32, 64)]
+    if "check" in parts:
+        for precision in ("highest", "high"):
+            jobs += [("check", (given, precision)) for given in check_cases(precision)]
     if "pair" in parts:
         names = "ehnn-mlp", "ehnn-transformer"
         jobs += [("pair", (name, precision)) for precision in ("highest", "high") for name in names]
-    if "check" in parts:
-        for precision in ("highest", "high"):
-            for rows, *more in check_cases(precision):
-                jobs.append(("check", ((rows, *more), precision)))
     if "cost" in parts:
         jobs += [("cost", ("ehnn-mlp",)), ("cost", ("ehnn-transformer",))]
+    if "phi" in parts:
+        jobs += [("phi", ((20_000, d), precision)) for precision in ("highest", "high") for d in (32, 64)]
+    if "sweep" in parts:
+        jobs += [("sweep", one) for one in sweep_configs()]
+    return jobs
+
+
+def warm_up(parts: list[str], processes: int) -> None:
+    """Each process takes every so many-th job; one that does not end in time is ended."""
+    jobs = warm_jobs(parts)
     if not jobs or processes < 2:
         return
-    order = [kind for kind in ("check", "pair", "cost", "phi", "sweep") if kind in parts]
-    jobs.sort(key=lambda job: order.index(job[0]))
-    with multiprocessing.get_context("spawn").Pool(processes) as pool:
-        lines, done = pool.imap_unordered(warm, jobs, chunksize=1), 0
+    command = [sys.executable, __file__, "--part", *parts, "--processes", str(processes), "--warm"]
+    running = [subprocess.Popen([*command, str(number)]) for number in range(min(processes, len(jobs)))]
+    for one in running:
         try:
-            while done < len(jobs) and time.perf_counter() - START < WARM_SECONDS:
-                line = lines.next(timeout=max(0.1, WARM_SECONDS - (time.perf_counter() - START)))
-                done += 1
-                if "Error" in line or "Exception" in line:
-                    say(line)
-        except multiprocessing.TimeoutError:
-            pool.terminate()
-    say(f"compiled {done} of {len(jobs)} jobs")
+            one.wait(max(0.1, WARM_SECONDS - (time.perf_counter() - START)))
+        except subprocess.TimeoutExpired:
+            one.kill()
+    say(f"compiled in {len(running)} processes, which ended with {[one.poll() for one in running]}")
 
 
 # ---------------------------------------------------------------------- rows of what was printed
@@ -526,6 +527,7 @@ def main() -> None:
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--data-dir")
     parser.add_argument("--processes", type=int, default=12, help="that compile at the start")
+    parser.add_argument("--warm", type=int, help="compile the jobs of this process, and end")
     parser.add_argument("--read", type=Path, help="write rows of what an earlier call printed into this file")
     parser.add_argument("--ran", help="with --read: command, commit, hardware and date, between semicolons")
     parser.add_argument("--out", type=Path, default=Path("results"))
@@ -538,6 +540,12 @@ def main() -> None:
         return
     if not torch.cuda.is_available():
         print("skipped: this benchmark needs a GPU")
+        return
+    if given.warm is not None:
+        for job in warm_jobs(given.part)[given.warm :: given.processes]:
+            line = warm(job)
+            if "Error" in line or "Exception" in line:
+                say(line)
         return
     warm_up(given.part, given.processes)
     say(f"copy {copy_bandwidth(DEVICE, 2048) / 1e9:.0f} GB/s, {torch.cuda.get_device_name()}")

@@ -50,8 +50,8 @@ def _forward_kernel(
 
 @triton.jit
 def _gate_kernel(
-    grad, y, dx, part, rows, d, g_run, g_row, y_run, y_row, o_run, o_row, SCALE: tl.constexpr, SUM: tl.constexpr,
-    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr, ACC: tl.constexpr,
+    grad, y, dx, part, rows, d, g_run, g_row, y_run, y_row, o_run, o_row, SCALE: tl.constexpr,
+    SUM: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """A program takes every so many-th block of rows of its run, and adds up what it wrote."""
     run, program, programs = tl.program_id(2).to(tl.int64), tl.program_id(0), tl.num_programs(0)
