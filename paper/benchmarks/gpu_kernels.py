@@ -50,6 +50,7 @@ from ehnn.testing import random_hypergraph
 from ehnn_paper.cost.pair import Pair, drop_isolated, make_pair
 from ehnn_paper.measure.machine import matmul_precision
 from ehnn_paper.measure.memory import copy_bandwidth, peak_bytes
+from ehnn_paper.measure.roofline import Work, ehnn_mlp, ehnn_transformer, hgnn, measured_machine
 from ehnn_paper.measure.timing import Step, make_step, median, milliseconds, record_graph, split_times
 from ehnn_paper.results import write_rows
 from ehnn_paper.scale.figure import draw_performance
@@ -323,7 +324,7 @@ def pairs(sizes: tuple[int, ...] = (10**6, 10**7), width: int = 64) -> None:
             for precision in ("highest", "high") if name.startswith("ehnn") else ("highest",):
                 try:
                     with matmul_precision(precision):
-                        time_pair(name, make, x, size, precision)
+                        time_pair(name, make, h, x, size, precision)
                 except Exception as error:
                     say(f"pair {size:.0e} {name} {precision}: {type(error).__name__} {str(error)[:150]}")
                 free()
@@ -331,7 +332,7 @@ def pairs(sizes: tuple[int, ...] = (10**6, 10**7), width: int = 64) -> None:
         free()
 
 
-def time_pair(name: str, make: Any, x: Tensor, size: int, precision: str) -> None:
+def time_pair(name: str, make: Any, h: Any, x: Tensor, size: int, precision: str) -> None:
     torch.manual_seed(0)
     model, forward = make()
     step = make_step(model, lambda: forward(x), x)
@@ -341,7 +342,18 @@ def time_pair(name: str, make: Any, x: Tensor, size: int, precision: str) -> Non
     graph = float("nan")
     if name.startswith("ehnn") or name == "hgnn":
         graph = median(milliseconds(record_graph(step), 5, DEVICE, 1))
-    say(f"pair {size:.0e} {name:<20} {precision:<7} eager {eager:8.3f} graph {graph:8.3f} ms {peak:9.1f} MB")
+    counts = {"ehnn-mlp": ehnn_mlp, "ehnn-transformer": partial(ehnn_transformer, heads=4)}
+    width = x.shape[1]
+    if name in counts:
+        work = sum((counts[name](one, width, width) for one in model.overlaps), Work())
+    else:
+        work = hgnn(h, width, width)
+    machine = measured_machine(DEVICE, "tf32" if precision == "high" else "float32")
+    beside, _ = machine.beside(work.step, eager if graph != graph else graph)
+    say(
+        f"pair {size:.0e} {name:<20} {precision:<7} eager {eager:8.3f} graph {graph:8.3f} ms {peak:9.1f} MB"
+        f"  {beside}"
+    )
 
 
 def profile(size: int = 10**7, width: int = 64) -> None:
@@ -491,6 +503,7 @@ PHI_LINE = re.compile(
 )
 PAIR_LINE = re.compile(
     r"pair (\d)e\+0(\d) (\S+(?: HypergraphConv)?) +(\w+) +eager +([\d.]+) graph +([\d.na]+) ms +([\d.]+) MB"
+    r"(?: +needs ([\d.e+]+) MB, ([\d.e+]+) GFLOP: ([\d.e-]+) ms \(\w+\), x([\d.]+))?"
 )
 COST_LINE = re.compile(r"cost (\S+) +eager +([\d.]+) graph +([\d.]+) ms")
 
@@ -506,9 +519,15 @@ def rows_of(text: str) -> list[dict[str, Any]]:
         found.append(
             (f"{int(rows):.0e} rows of {d}, cuda, {precision}".replace("e+0", "e"), model, values, 5)
         )
-    for first, power, model, precision, eager, graph, peak in PAIR_LINE.findall(text):
+    needs = "needed_mb", "needed_gflop", "roofline_ms", "times_roofline"
+    for first, power, model, precision, eager, graph, peak, *needed in PAIR_LINE.findall(text):
         own = f"{model}, fused phi" if model.startswith("ehnn") else model
-        values = {"eager_ms": eager, "graph_ms": graph, "peak_mb": peak}
+        values = {
+            "eager_ms": eager,
+            "graph_ms": graph,
+            "peak_mb": peak,
+            **dict(zip(needs, needed, strict=True)),
+        }
         found.append((f"{first}e{power} incidences, cuda, {precision}", own, values, 5))
     for model, eager, graph in COST_LINE.findall(text):
         found.append(("cost table, cuda", f"{model}, fused phi", {"eager_ms": eager}, 20))
@@ -516,7 +535,8 @@ def rows_of(text: str) -> list[dict[str, Any]]:
     return [
         {"setting": setting, "model": model, "selection": "none", "metric": metric, "mean": float(value),
          "std": None, "runs": 1 if metric == "peak_mb" else runs, "paper": None}
-        for setting, model, values, runs in found for metric, value in values.items() if value != "nan"
+        for setting, model, values, runs in found for metric, value in values.items()
+        if value not in ("", "nan")
     ]  # fmt: skip
 
 

@@ -294,7 +294,7 @@ if __name__ == "__main__":
     ran, declined = 0, []
     with use_backend("triton"):
         for case, implementation in implementations():
-            if implementation not in ("triton", "three_tf32", "fused"):
+            if implementation not in ("triton", "halves", "fused"):
                 continue
             for dtype in (torch.float32, torch.float64, torch.float16):  # NumPy has no bfloat16
                 try:

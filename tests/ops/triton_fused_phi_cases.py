@@ -28,7 +28,7 @@ from whole_phi_cases import (
     reason_of,
 )
 
-from ehnn.ops import Mask, PhiWeights, use_backend
+from ehnn.ops import Mask, PhiWeights, triton_halves, use_backend
 from ehnn.ops.phi import fused as phi_fused
 from ehnn.ops.phi import fused_kernels
 from ehnn.ops.phi.fused import _backward, _forward, _unfold
@@ -118,7 +118,7 @@ if __name__ == "__main__":
         # Several larger blocks of rows for each program, and one program for each of several runs.
         fused_kernels.FEW_ROWS = 0
         fused_kernels.FORWARD = fused_kernels.BACKWARD = (16, 2, 255)
-        fused_kernels.GROUP = 2
+        triton_halves.GROUP = 2
         check_equal_bits()
         compare_with_plain(fused_phi, 100, 16, 3, masks_of(100)[1])
         compare_runs(fused_phi, 40, 16, 5)

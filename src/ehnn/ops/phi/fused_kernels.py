@@ -18,7 +18,7 @@ each program for its blocks, then over the programs, in a fixed order: two runs 
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,62 +27,17 @@ import triton.language as tl
 from torch import Tensor
 
 from ..dropout.triton_kernels import _kept, rows_of
+from ..triton_halves import _halves, _halves_of_rows, _product, processors, total_of
 from .fused import FEW_ORDERS
 
 FEW_ROWS = 16384
 """Below so many rows, in all runs, a program takes 16 of them, so that there are enough programs."""
 FORWARD, BACKWARD = (64, 3, 168), (64, 2, 255)
 """Rows of a block, programs for each processor, and registers of a thread, so that as many fit on it."""
-GROUP = 128
-"""Partial sums that a program adds up."""
-
 Masks = tuple[tuple[Any, ...], tuple[Any, ...]]
 
 
-# ---------------------------------------------------------------------- numbers as halves
-
-
-@triton.jit
-def _power(amax):
-    """The power of two that brings ``amax`` to 2¹⁴ or just above, and its inverse."""
-    bits = tl.maximum(amax.to(tl.int32, bitcast=True) & 0x7F800000, 30 << 23)
-    up = (254 << 23) - bits + (14 << 23)
-    return up.to(tl.float32, bitcast=True), (bits - (14 << 23)).to(tl.float32, bitcast=True)
-
-
-@triton.jit
-def _split(a, PARTS: tl.constexpr):
-    """High and low halves; both the same where one is enough."""
-    high = a.to(tl.float16)
-    low = (a - high.to(tl.float32)).to(tl.float16) if PARTS == 2 else high
-    return high, low
-
-
-@triton.jit
-def _halves_of_rows(a, PARTS: tl.constexpr):
-    """Halves, with a power of two for each row, and their inverses."""
-    up, down = _power(tl.max(tl.abs(a), 1))
-    high, low = _split(a * up[:, None], PARTS)
-    return high, low, down[:, None]
-
-
-@triton.jit
-def _halves(a, PARTS: tl.constexpr):
-    """The same with one power of two; all NaN where a number is not finite."""
-    amax = tl.max(tl.abs(a))
-    up, down = _power(amax)
-    high, low = _split(a * (up + (amax - amax)), PARTS)
-    return high, low, down
-
-
-@triton.jit
-def _product(a_high, a_low, b_high, b_low, PARTS: tl.constexpr):
-    if PARTS == 2:
-        total = tl.dot(a_low, b_high)
-        total = tl.dot(a_high, b_low, total)
-        return tl.dot(a_high, b_high, total)
-    else:
-        return tl.dot(a_high, b_high)
+# ---------------------------------------------------------------------- weights
 
 
 @triton.jit
@@ -357,36 +312,7 @@ def _backward_kernel(
         _store(dx + run * dx_run, dn, first, live, DX_ROW, BLOCK, D)
 
 
-# ---------------------------------------------------------------------- sums over programs
-
-
-@triton.jit
-def _total_kernel(
-    part, total, size, count, total_run, GROUP: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK: tl.constexpr
-):
-    """``[runs, count, size] → [runs, groups, size]``: the sums of GROUP each."""
-    run, group = tl.program_id(1).to(tl.int64), tl.program_id(2)
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    acc = tl.zeros([BLOCK_P, BLOCK], tl.float32)
-    end = tl.minimum((group + 1) * GROUP, count)
-    for first in range(group * GROUP, end, BLOCK_P):
-        p = first + tl.arange(0, BLOCK_P)
-        both = (p < end)[:, None] & (place < size)[None, :]
-        acc += tl.load(part + (run * count + p)[:, None] * size + place[None, :], mask=both, other=0.0)
-    tl.store(total + run * total_run + group * size + place, tl.sum(acc, 0), mask=place < size)
-
-
-def _total(part: Tensor) -> Tensor:
-    """``[runs, count, size] → [runs, size]`` in a fixed order."""
-    while part.shape[1] > 1:
-        runs, count, size = part.shape
-        groups = triton.cdiv(count, GROUP)
-        total = torch.empty((runs, groups, size), dtype=part.dtype, device=part.device)
-        _total_kernel[triton.cdiv(size, 64), runs, groups](
-            part, total, size, count, total.stride(0), GROUP=GROUP, BLOCK_P=32, BLOCK=64
-        )
-        part = total
-    return part[:, 0]
+# ---------------------------------------------------------------------- gradients of the first layer
 
 
 @triton.jit(do_not_specialize=["orders", "width"])
@@ -478,7 +404,7 @@ def backward(
         DX_ROW=dx.stride(1), X_ROW=x.stride(1), DEEP=squares == 3, ORDERS=index is not None, PARTS=parts,
         **drop, **shape,
     )  # fmt: skip
-    return dx, _total(part), dz
+    return dx, total_of(part), dz
 
 
 def unfold(
@@ -514,16 +440,11 @@ def _eight(params: list[Tensor]) -> list[Tensor]:
     return dense if len(dense) == 8 else [*dense[:4], *dense[2:]]
 
 
-@cache
-def _processors(device: torch.device) -> int:
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 2
-
-
 def _launch(config: tuple[int, int, int], x: Tensor) -> tuple[tuple[int, int], dict[str, Any]]:
     """The grid, and what both kernels take at compile time."""
     (runs, rows, d), (block, each, registers) = x.shape, config
     block = 16 if runs * rows < FEW_ROWS else block
-    programs = min(triton.cdiv(rows, block), max(1, _processors(x.device) * each // runs))
+    programs = min(triton.cdiv(rows, block), max(1, processors(x.device) * each // runs))
     return (programs, runs), {"BLOCK": block, "D": d, "num_warps": 4, "num_stages": 1, "maxnreg": registers}
 
 
