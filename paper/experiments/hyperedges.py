@@ -4,7 +4,8 @@
     python paper/experiments/hyperedges.py --device cuda --jobs 8
 
 For each seed: 80 % of the distinct hyperedges are known, 20 % are to be found (at most ``--candidates``).
-Each has a negative of its own size of each kind (uniform, by degree, hard), and ten hard ones for the MRR.
+Each has a negative of its own size of each kind (uniform, by degree, hard: half of the nodes exchanged, and
+AHP's motif and clique), and ten hard ones for the MRR.
 Negatives are no hyperedges at all, known or not. ``size`` and ``mean-degree`` say what sizes and degrees
 alone tell; sizes are at chance by construction. ``--models`` without a name computes what needs no training.
 
@@ -17,7 +18,7 @@ most 1024), for each seed by itself.
 Of threads-math-sx it takes the hyperedges among the 2000 most active nodes (a random part of all would
 hardly overlap), of congress-bills a random 10000 of 83105, because a candidate there meets a few thousand
 of all hyperedges, 50 million pairs in a training. ``--hyperedges`` takes a random part of any dataset with
-more distinct ones. The name of the setting says so.
+more distinct ones, ``--smallest 1`` also hides hyperedges of one node. The name of the setting says so.
 
 One cell is one model, setting of the grid, dataset and seed. Finished cells are kept in ``--out`` and never
 computed again; ``--jobs`` cells are computed at once. The table of all asked-for cells goes to
@@ -49,6 +50,7 @@ import ehnn
 from ehnn import datasets
 from ehnn._utils.atomic import atomic_write
 from ehnn.tasks.hyperedges import (
+    CONNECTED,
     SAMPLERS,
     auroc,
     average_precision,
@@ -61,7 +63,7 @@ from ehnn.tasks.hyperedges import (
 from ehnn.tasks.hyperedges.evidence import EVIDENCE, evidence
 from ehnn.tasks.hyperedges.scoring import answers_of, concatenate
 from ehnn.tasks.hyperedges.sets import among_most_active, keep_edges
-from ehnn.tasks.hyperedges.split import one_of_each, set_numbers
+from ehnn.tasks.hyperedges.split import MIN_ORDER, one_of_each, set_numbers
 from ehnn_paper.results import origin, provenance, write_rows
 
 DATASETS = {  # the name here, and the dataset whose hyperedges it has; those that take longest first
@@ -96,6 +98,7 @@ DEFAULT = "hyperedge-predictor"
 GRID = [{"lr": lr, "dropout": dropout} for lr, dropout in product((1e-3, 3e-3), (0.0, 0.3))]
 WITHOUT_GIVEN = [setting | {"features": "structural"} for setting in GRID]
 RANKED = 10
+KINDS = (*SAMPLERS, *CONNECTED)
 
 
 @dataclass(frozen=True)
@@ -109,10 +112,12 @@ class Cell:
     seed: int
     candidates: int
     epochs: int | None
+    smallest: int
 
     def path(self, out: Path) -> Path:
         """Where its figures are kept."""
         part = f"-{self.hyperedges}" if self.hyperedges else ""
+        part += f"-from-{self.smallest}" if self.smallest != MIN_ORDER else ""
         tried = f"-{self.choice}" if self.model in TRAINED else ""
         return out / f"{self.dataset}{part}" / f"{self.model}{tried}-seed-{self.seed}.json"
 
@@ -125,9 +130,9 @@ def load(name: str, data_dir: str | None) -> ehnn.Hypergraph:
     return among_most_active(h, MOST_ACTIVE[name]) if name in MOST_ACTIVE else h
 
 
-def part_of(h: ehnn.Hypergraph, hyperedges: int | None, seed: int) -> ehnn.Hypergraph:
-    """At most so many distinct hyperedges of at least 2 nodes, at random, with all nodes."""
-    number, sets = set_numbers(h)
+def part_of(h: ehnn.Hypergraph, hyperedges: int | None, seed: int, smallest: int) -> ehnn.Hypergraph:
+    """At most so many distinct hyperedges of at least ``smallest`` nodes, at random, with all nodes."""
+    number, sets = set_numbers(h, smallest)
     if hyperedges is None or len(sets) <= hyperedges:
         return h
     generator = torch.Generator().manual_seed(seed)
@@ -137,20 +142,20 @@ def part_of(h: ehnn.Hypergraph, hyperedges: int | None, seed: int) -> ehnn.Hyper
 
 @cache
 def problem(
-    dataset: str, hyperedges: int | None, seed: int, candidates: int, data_dir: str | None
+    dataset: str, hyperedges: int | None, seed: int, candidates: int, smallest: int, data_dir: str | None
 ) -> tuple[ehnn.Hypergraph, list[ehnn.Hypergraph]]:
     """What is known, and what is to be scored: true hyperedges, negatives of each kind, ten hard ones."""
-    h = part_of(load(dataset, data_dir), hyperedges, seed)
-    split = split_hyperedges(h, (0.8, 0.0, 0.2), seed)
+    h = part_of(load(dataset, data_dir), hyperedges, seed, smallest)
+    split = split_hyperedges(h, (0.8, 0.0, 0.2), seed, smallest)
     test = keep_edges(split.test, torch.arange(split.test.num_edges) < candidates)
-    wanted = [(kind, seed) for kind in SAMPLERS] + [("hard", 1000 * (seed + 1) + i) for i in range(RANKED)]
+    wanted = [(kind, seed) for kind in KINDS] + [("hard", 1000 * (seed + 1) + i) for i in range(RANKED)]
     drawn = [sample_negatives(split.known, test, kind, seed=s, avoid=h) for kind, s in wanted]
     return split.known, [test, *drawn]
 
 
 def compute(cell: Cell, device: str, data_dir: str | None) -> dict[str, Any]:
     """Metrics in percent on what was held out, the validation metric, and seconds to fit."""
-    asked = (cell.dataset, cell.hyperedges, cell.seed, cell.candidates)
+    asked = (cell.dataset, cell.hyperedges, cell.seed, cell.candidates, cell.smallest)
     known, parts = problem(*asked, data_dir)
     everything = parts[0]
     for part in parts[1:]:
@@ -169,9 +174,9 @@ def compute(cell: Cell, device: str, data_dir: str | None) -> dict[str, Any]:
 
 def measure(scores: torch.Tensor, test: ehnn.Hypergraph) -> dict[str, float]:
     """AUROC and AP against each kind of negative, MRR among ten hard ones."""
-    positive, *negative = scores.reshape(1 + len(SAMPLERS) + RANKED, -1)
+    positive, *negative = scores.reshape(1 + len(KINDS) + RANKED, -1)
     found = {}
-    for kind, wrong in zip(SAMPLERS, negative, strict=False):
+    for kind, wrong in zip(KINDS, negative, strict=False):
         both, answers = torch.cat([positive, wrong]), answers_of(test, test)
         found[f"auroc-{kind}"] = 100 * auroc(both, answers)
         found[f"ap-{kind}"] = 100 * average_precision(both, answers)
@@ -188,7 +193,7 @@ def cells(given: argparse.Namespace, dataset: str) -> Iterator[Cell]:
     for seed, model in product(given.seeds, (*HEURISTICS, *given.models)):
         for choice in range(len(choices(dataset)) if model in TRAINED else 1):
             part = given.hyperedges or PART.get(dataset)
-            yield Cell(dataset, part, model, choice, seed, given.candidates, given.epochs)
+            yield Cell(dataset, part, model, choice, seed, given.candidates, given.epochs, given.smallest)
 
 
 def finish(cell: Cell, device: str, data_dir: str | None, out: Path) -> str:
@@ -226,6 +231,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, help="in place of the estimator's own number")
     parser.add_argument("--candidates", type=int, default=500, help="most held-out hyperedges to score")
     parser.add_argument("--hyperedges", type=int, help="most distinct hyperedges to take of a dataset")
+    parser.add_argument("--smallest", type=int, default=MIN_ORDER, help="nodes of a hyperedge to be found")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--jobs", type=int, default=1, help="cells at once")
     parser.add_argument("--data-dir")
@@ -273,8 +279,9 @@ def setting(dataset: str, given: argparse.Namespace) -> str:
     """The dataset and the part of it that was taken."""
     active = f", {MOST_ACTIVE[dataset]} most active nodes" if dataset in MOST_ACTIVE else ""
     part = given.hyperedges or PART.get(dataset)
-    reduced = part and len(set_numbers(load(dataset, given.data_dir))[1]) > part
-    return dataset + active + (f", {part} hyperedges" if reduced else "")
+    reduced = part and len(set_numbers(load(dataset, given.data_dir), given.smallest)[1]) > part
+    sizes = f", sizes from {given.smallest}" if given.smallest != MIN_ORDER else ""
+    return dataset + active + (f", {part} hyperedges" if reduced else "") + sizes
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import ehnn
 from ehnn.estimators.scorers import pair_products
 from ehnn.tasks.hyperedges import (
+    CONNECTED,
     SAMPLERS,
     HyperedgePrediction,
     auroc,
@@ -212,7 +213,7 @@ def test_among_most_active() -> None:
 # ---------------------------------------------------------------------- negatives
 
 
-@pytest.mark.parametrize("kind", [*SAMPLERS, "mixed"])
+@pytest.mark.parametrize("kind", [*SAMPLERS, *CONNECTED, "mixed"])
 def test_negatives(ring: list[list[int]], kind: str) -> None:
     h = ehnn.Hypergraph.from_edges(ring)
     found = sample_negatives(h, h, kind, seed=3)
@@ -232,9 +233,50 @@ def test_degree_sampler_prefers_hubs() -> None:
     assert share["degree"] > 0.3 > 0.1 > share["uniform"]
 
 
+def grid(side: int) -> ehnn.Hypergraph:
+    """Rows and columns of a square of nodes, and all its 2 × 2 squares."""
+    n = np.arange(side * side).reshape(side, side)
+    squares = [n[i : i + 2, j : j + 2].ravel() for i in range(side - 1) for j in range(side - 1)]
+    return ehnn.Hypergraph.from_edges([e.tolist() for e in [*n, *n.T, *squares]])
+
+
+def beside(h: ehnn.Hypergraph) -> set[frozenset[int]]:
+    return {frozenset((a, b)) for e in h.edges() for a in e for b in e if a != b}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_motifs_hang_together(seed: int) -> None:
+    h = grid(6)
+    near = beside(h)
+    for found in sets(sample_negatives(h, h, "motif", seed=seed)):
+        reached, left = set(list(found)[:1]), set(list(found)[1:])
+        while left:
+            step = {v for v in left if any(frozenset((u, v)) in near for u in reached)}
+            assert step, f"{found} is in several parts"
+            reached, left = reached | step, left - step
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_near_cliques_exchange_one_node_for_one_beside_all(seed: int) -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1, 2], [0, 1, 3], [1, 2, 3], [0, 2, 3, 4], [4, 5], [5, 6]])
+    near, asked = beside(h), ehnn.Hypergraph.from_edges([[0, 1, 2], [4, 5]], num_nodes=7)
+    wrong = sample_negatives(h, asked, "clique", seed=seed, avoid=asked)
+    for real, found in zip(sets(asked), sets(wrong), strict=True):
+        (new,) = found - real
+        assert all(frozenset((new, v)) in near for v in found & real)
+
+
+def test_connected_negatives_where_nothing_is_beside() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1], [2, 3], [4]], num_nodes=12)
+    for kind in CONNECTED:
+        found = sample_negatives(h, h, kind, seed=1)
+        assert found.orders.tolist() == [2, 2, 1]
+        assert set(sets(found)).isdisjoint(sets(h))
+
+
 def test_negatives_of_nearly_all_nodes() -> None:
     h = ehnn.Hypergraph.from_edges([[0, 1, 2, 3, 4], [0, 1]], num_nodes=6)
-    for kind in SAMPLERS:
+    for kind in (*SAMPLERS, *CONNECTED):
         assert sample_negatives(h, h, kind).orders.tolist() == [5, 2]
     full = ehnn.Hypergraph.from_edges([[0, 1], [0, 2], [1, 2]])
     with pytest.raises(ValueError, match="no set of 2 of the 3 nodes"):

@@ -75,13 +75,16 @@ def assert_as_good_as_plain(
 
 
 def assert_passes_interpreted(script: str, says: str) -> None:
-    """A script beside this file, run by Triton's interpreter: the kernels of a GPU on a CPU."""
+    """A script beside this file, run by Triton's interpreter: the kernels of a GPU on a CPU.
+
+    On a machine with a GPU they are tested compiled (`test_on_a_gpu` of `test_every_operation.py`).
+    """
     pytest.importorskip("triton")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU: the kernels run compiled")
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name(script))], capture_output=True, text=True,
         env={**os.environ, "TRITON_INTERPRET": "1"}, timeout=300, check=False,
     )  # fmt: skip
-    if "only 0-dimensional arrays can be converted to Python scalars" in done.stderr:
-        pytest.skip("the interpreter of this version of Triton does not run with this version of NumPy")
     assert done.returncode == 0, done.stderr[-3000:]
     assert says in done.stdout

@@ -110,9 +110,8 @@ def two_on_one_gpu() -> str:
             return "two ranks on one GPU: silent for 30 s"
     if all(r.returncode == 0 for r in ranks):
         return "two ranks on one GPU: works"
-    lines = [
-        line for line in told[0].splitlines() if "uplicate GPU" in line or "NCCL" in line or "Error" in line
-    ]
+    lines = [line for line in "\n".join(told).splitlines() if "uplicate GPU" in line or "Error" in line]
+    lines.sort(key=lambda line: "uplicate GPU" in line)
     return f"two ranks on one GPU: refused: {lines[-1][:300] if lines else told[0][-300:]}"
 
 

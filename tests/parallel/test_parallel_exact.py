@@ -4,9 +4,11 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
 from launching import launch
-from workers import SPARSE, exact
+from workers import SPARSE, exact, marks
 
 from ehnn.parallel import Ranks
 
@@ -25,17 +27,25 @@ def test_one_rank() -> None:
     exact(Ranks(), **some(SPARSE, 8))
 
 
+@pytest.mark.filterwarnings("ignore:incidence_weight does not act between two hyperedges")
+def test_one_rank_with_roles_and_weights() -> None:
+    marks(Ranks(), **some(SPARSE, 32))
+
+
 def test_two_ranks(tmp_path: Path) -> None:
-    """Exactness, also with weights and large logits, a training curve from files, data parallel gradients."""
+    """Exactness, also with roles, weights and large logits; training from files; data parallel gradients."""
     launch(
-        2, tmp_path, ("exact", some(UNIT, 8)), ("weights", {}), ("large_logits", {}),
+        2, tmp_path, ("exact", some(UNIT, 8)), ("marks", some(UNIT, 48)), ("large_logits", {}),
         ("training", {"directory": str(tmp_path / "shards")}), ("data_parallel", {}),
     )  # fmt: skip
 
 
 def test_three_ranks(tmp_path: Path) -> None:
     """Exactness, also between hyperedges; bytes sent are those of the formula, also if rows are rounded."""
-    launch(3, tmp_path, ("exact", some(SPARSE, 16)), ("traffic", {}), ("rounded", {}))
+    launch(
+        3, tmp_path, ("exact", some(SPARSE, 16)), ("marks", some(SPARSE, 64)), ("traffic", {}),
+        ("rounded", {}),
+    )  # fmt: skip
 
 
 def test_four_ranks(tmp_path: Path) -> None:

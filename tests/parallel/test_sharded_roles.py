@@ -1,6 +1,6 @@
-"""Shards keep roles and weights of incidences; layers on them refuse what they do not read.
+"""Shards keep roles and weights.
 
-`weights` of workers.py compares weighted layers on ranks with those of one process.
+`marks` of workers.py compares layers that read them on ranks with those of one process.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import ehnn
+from ehnn.hypergraph.weighted import weights_of
 from ehnn.parallel import Ranks, load_shard, partition, save_shards, shard
 from ehnn.parallel.files import read_shard
 from ehnn.parallel.shards import check, cut
@@ -45,21 +46,36 @@ def test_roles_and_weights_are_those_of_the_incidences(h: ehnn.Hypergraph) -> No
     assert found == dict(zip(pairs, values, strict=True))
 
 
-def test_files_keep_them_and_layers_refuse(h: ehnn.Hypergraph, tmp_path: Path) -> None:
+def test_files_keep_them(h: ehnn.Hypergraph, tmp_path: Path) -> None:
+    h = h.replace(edge_weight=torch.arange(1.0, 4.0))
     save_shards(h, partition(h, 1, "contiguous"), tmp_path)
     part = load_shard(tmp_path, Ranks())
     assert part.num_roles == 3
     assert torch.equal(part.roles, h.roles)
     assert torch.equal(part.incidence_weight, h.incidence_weight)
-    with pytest.raises(ValueError, match="between hyperedges on a shard does not use incidence_weight"):
-        part.overlap("edges", "edges")
-    with pytest.raises(ValueError, match="a layer on a shard does not use edge_weight"):
-        part.replace(edge_weight=torch.arange(3.0)).overlap("nodes", "edges")
-    plain = h.replace(incidence_weight=None)
-    with pytest.raises(ValueError, match="a layer on a shard does not take roles"):
-        shard(plain, partition(plain, 1, "contiguous"), Ranks()).overlap("nodes", "edges")
-    one = plain.replace(roles=torch.zeros_like(h.roles))
-    assert shard(one, partition(one, 1, "contiguous"), Ranks()).overlap("nodes", "edges").num_targets == 3
+    assert torch.equal(part.edge_weight, h.edge_weight)
+
+
+@pytest.mark.filterwarnings("ignore:incidence_weight does not act between two hyperedges")
+@pytest.mark.parametrize("source", ["nodes", "edges", "all"])
+@pytest.mark.parametrize("target", ["nodes", "edges", "all", "graph"])
+def test_groups_orders_and_weights_are_those_of_one_process(
+    h: ehnn.Hypergraph, source: str, target: str
+) -> None:
+    h = h.replace(edge_weight=torch.arange(1.0, 4.0))
+    here = shard(h, partition(h, 1, "contiguous"), Ranks()).overlap(source, target)
+    there = h.overlap(source, target)
+    assert here.num_roles == there.num_roles
+    for name in ("sizes", "source_orders", "target_orders"):
+        assert torch.equal(getattr(here, name).expand(), getattr(there, name).expand()), name
+    assert torch.equal(here.group_target, there.group_target)
+    local = getattr(here.source_to_group, "inner", here.source_to_group)
+    assert torch.equal(local.index, there.source_to_group.index)
+    ones = torch.ones(len(local), dtype=torch.float64)
+    found, expected = (
+        ones if w is None else w.double() for w in map(weights_of, (local, there.source_to_group))
+    )
+    assert torch.equal(found, expected)
 
 
 def test_damaged_roles_are_noticed(h: ehnn.Hypergraph, tmp_path: Path) -> None:

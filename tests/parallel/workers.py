@@ -164,21 +164,45 @@ def _curve(h: Hypergraph, ranks: Ranks, steps: int = 50) -> list[float]:
     return curve
 
 
-def weights(ranks: Ranks) -> None:
-    """Weights of incidences act between nodes and hyperedges as in one process, and can be taken away."""
-    pairs = (("nodes", "edges"), ("edges", "nodes"), ("nodes", "all"), ("all", "nodes"))
-    layers = iter(LAYERS.items())
-    for h in hypergraphs().values():
-        generator = torch.Generator().manual_seed(3)
-        own = torch.rand(h.num_incidences, generator=generator, dtype=torch.float64) + 0.5
-        h = h.replace(incidence_weight=own)
-        for p_name, p in partitions(h, ranks.size).items():
-            s, (name, make) = parallel.shard(h, p, ranks), next(layers)
-            for source, target in pairs:
-                torch.manual_seed(0)
-                layer = make(6 if source == "all" else 3, 4).double()
-                compare(s, h, layer, source, target, f"{name} on {p_name}, {source} to {target}, weighted")
-            assert not s.replace(incidence_weight=None)._families
+def marked(h: Hypergraph) -> dict[str, Hypergraph]:
+    """``h`` with weights of incidences, of hyperedges, with roles (one of which does not occur), with all."""
+    g = torch.Generator().manual_seed(3)
+    of_pairs, of_edges = (
+        torch.rand(size, generator=g, dtype=torch.float64) + 0.5 for size in (h.num_incidences, h.num_edges)
+    )
+    roles = torch.randint(3, (h.num_incidences,), generator=g)
+    roles += roles  # 0, 2 and 4 of 6
+    alone = {
+        "incidence weights": {"incidence_weight": of_pairs},
+        "hyperedge weights": {"edge_weight": of_edges},
+        "roles": {"roles": roles, "num_roles": 6},
+    }
+    together = {name: value for part in alone.values() for name, value in part.items()}
+    return {name: h.replace(**values) for name, values in {**alone, "everything": together}.items()}
+
+
+def marks(ranks: Ranks, families: list[list[str]], share: int) -> None:
+    """Roles and weights act as in one process, between all families, and can be taken away."""
+    turn = 0
+    for i, (h_name, plain) in enumerate(hypergraphs().items()):
+        for j, (kind, h) in enumerate(marked(plain).items()):
+            for k, (p_name, p) in enumerate(partitions(h, ranks.size).items()):
+                s = parallel.shard(h, p, ranks)
+                for source, target in families:
+                    for name in ("mlp", "mlp-sum-local", "transformer", "transformer-sigmoid", "linear",
+                                 "linear-mean", "readout-attention"):  # fmt: skip
+                        if name.startswith("readout") and (source, target) != ("all", "graph"):
+                            continue
+                        turn += 1
+                        if (turn + i + 2 * j + 3 * k) % share:
+                            continue
+                        torch.manual_seed(0)
+                        layer = LAYERS[name](h.features(source).shape[1], 8).double()
+                        what = f"{h_name}/{kind}/{p_name}/{source}→{target}/{name}"
+                        compare(s, h, layer, source, target, what)
+                none = s.replace(incidence_weight=None, edge_weight=None, roles=None, num_roles=1)
+                assert not none._families
+                assert none.overlap("nodes", "edges").num_roles == (1, 1)
 
 
 def rounded(ranks: Ranks) -> None:
@@ -211,7 +235,13 @@ def traffic(ranks: Ranks) -> None:
     plan = s.incidence.plan
     both = ranks.sum(torch.tensor([plan.ghosts, len(plan.sends)]))
     assert both.tolist() == [report.ghosts, report.ghosts]
-    for width in (8, 16):
+    of_layers(s, (8, 16))
+    of_layers(parallel.shard(marked(h)["everything"], p, ranks), (8,))
+
+
+def of_layers(s: Shard, widths: tuple[int, ...]) -> None:
+    ranks = s.ranks
+    for width in widths:
         for kind, make in (("mlp", EHNNMLP), ("transformer", EHNNTransformer)):
             for source, target in (
                 ("nodes", "edges"),

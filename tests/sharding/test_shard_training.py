@@ -27,11 +27,14 @@ SCRIPT = Path(__file__).with_name("rank_training.py")
 @pytest.fixture(scope="module")
 def shards(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     folder = tmp_path_factory.mktemp("shards")
-    w = with_attributes(written(folder), weight=lambda table: 1 + table["member"].str[-2:].astype(int) / 50)
+    w = with_attributes(
+        written(folder), weight=lambda table: 1 + table["member"].str[-2:].astype(int) / 50,
+        role=lambda table: table["member"].str[-1:].astype(int) % 3,
+    )  # fmt: skip
     for ranks in (1, 2):
         job = Job(
             w.members, folder / str(ranks), ranks, node_column="member", edge_column="club",
-            weight_column="weight", nodes=w.nodes,
+            weight_column="weight", role_column="role", nodes=w.nodes,
             columns=Columns("name", "kind", "part", ("age", "size")), workers=0,
         )  # fmt: skip
         make_shards(job)
@@ -57,7 +60,7 @@ def losses(shards: Path, ranks: int, out: Path, kill: Path | None = None, **sett
 
 
 def test_one_and_two_ranks_have_the_same_losses(shards: dict[int, Path], tmp_path: Path) -> None:
-    """In float64, with weights, and features that stay in the files.
+    """In float64, with roles, weights, dropout, and features that stay in the files.
 
     tests/cli/test_shard.py compares float32, where sums are rounded in another order, with features held.
     """

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from ehnn.hypergraph import Hypergraph
 from ehnn_paper.benchmark import table
-from ehnn_paper.benchmark.data import NOT_RANKED
+from ehnn_paper.benchmark.data import NOT_RANKED, packages
 from ehnn_paper.benchmark.ranks import ranks_of
 from ehnn_paper.benchmark.settings import MODELS, ORDER, settings_of
 from ehnn_paper.results import read_rows
@@ -87,3 +88,18 @@ def test_rows_have_both_rules_and_zoo_does_not_count(tmp_path: Path, monkeypatch
     assert (accuracy["mean"], accuracy["paper"]) == (61.0, 72.45)
     assert accuracy["seeds"] == [700, 701]
     assert (tmp_path / "benchmark.png").stat().st_size > 0
+
+
+def test_packages_are_without_tags_and_names_that_are_no_package(tmp_path: Path) -> None:
+    np.savez(
+        tmp_path / "few.npz", node=[0, 1, 3, 0, 2, 3, 1, 2, 0], edge=[0, 0, 0, 1, 1, 2, 3, 3, 3],
+        kind=np.array([0, 1, 3, 6]), y=np.array([2, 0, 1, -1], dtype=np.int8), num_nodes=4, num_edges=4,
+        num_x=np.arange(4.0)[:, None], x_data=[1.0, 1.0], x_indices=[1, 0],
+        x_indptr=[0, 1, 1, 2, 2], x_shape=[4, 2],
+    )  # fmt: skip
+    h = packages(tmp_path / "few.npz")
+    assert h.edges() == [[0, 1], [0, 2]]
+    assert h.y is not None
+    assert h.y.tolist() == [2, 0, 1]
+    assert h.x is not None
+    assert h.x.tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 2]]

@@ -133,6 +133,14 @@ def not_on(x: Tensor, backend: str) -> str | None:
     return None
 
 
+def too_exact(x: Tensor) -> str | None:
+    """Why a Triton kernel that is given numbers (a rate, an ε) does not take ``x``, or None.
+
+    Triton hands Python's numbers to kernels as float32.
+    """
+    return "it takes its numbers as float32, and x is float64" if x.dtype == torch.float64 else None
+
+
 def has_triton() -> bool:
     """Whether Triton can be imported; if not on a machine with a GPU, one warning says so."""
     global _triton

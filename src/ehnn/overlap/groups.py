@@ -116,7 +116,7 @@ def _matrices(
         row, node = sets.pairs.rows, sets.pairs.index
         return (*((row, node) if sources.is_nodes else (node, row)), code, one_hot)
     R, S = sources.num_roles, targets.num_roles
-    marked_target, marked_source, count = common_columns(_marked(targets), _marked(sources), max_pairs)
+    marked_target, marked_source, count = common_columns(marked(targets), marked(sources), max_pairs)
     target, s = torch.div(marked_target, S, rounding_mode="floor"), marked_target % S
     source, r = torch.div(marked_source, R, rounding_mode="floor"), marked_source % R
     num_sources = max(sources.pairs.num_rows, 1)
@@ -126,7 +126,7 @@ def _matrices(
     return torch.div(key, num_sources, rounding_mode="floor"), key % num_sources, code, table
 
 
-def _marked(rows: FamilyRows) -> SparsePattern:
+def marked(rows: FamilyRows) -> SparsePattern:
     """(hyperedge, role) × nodes: the row of role r of hyperedge i is i · R + r."""
     if rows.roles is None:
         return rows.pairs

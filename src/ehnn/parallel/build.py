@@ -11,13 +11,13 @@ from torch import Tensor
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import pairs_from_sorted, selection
 from ehnn.hypergraph.products import MAX_PAIRS
-from ehnn.hypergraph.roles import refuse_roles
-from ehnn.hypergraph.weighted import refuse_weights
+from ehnn.hypergraph.weighted import product, weighted
 from ehnn.overlap.orders import Orders
 
 from .families import ShardFamily, family
 from .pairs import PullPairs, PushPairs, in_one_row, pooled
 from .relation import ShardedOverlap
+from .role_groups import role_groups
 from .sized import sized_groups
 
 if TYPE_CHECKING:
@@ -32,33 +32,48 @@ def sharded_overlap(h: Shard, source: str, target: str, max_pairs: int = MAX_PAI
     for role, name, known in (("source", source, _SOURCES), ("target", target, (*_SOURCES, "graph"))):
         if name not in known:
             raise ValueError(f"the {role} family of a shard must be one of {known}, got {name!r}")
-    refuse_weights(h.edge_weight, "edge_weight", "a layer on a shard")
-    if source != "nodes" and target not in ("nodes", "graph"):
-        refuse_weights(h.incidence_weight, "incidence_weight", "a layer between hyperedges on a shard")
-    refuse_roles(h.roles if h.num_roles > 1 else None, "a layer on a shard")
     sources = family(h, source)
-    if target == "graph":
-        return _graph(h, sources)
-    targets = family(h, target)
+    targets = _members(h) if target == "graph" else family(h, target)
+    with_roles = sources.num_roles > 1 or targets.num_roles > 1
+    if with_roles:
+        sources, targets = sources.in_roles(), targets.in_roles()
     columns = sources.places
-    if source == "nodes" and target == "nodes":
-        whole: SparsePattern = targets.pairs
-    elif source == "nodes":
-        assert targets.plan is not None
-        whole = PushPairs(targets.pairs, targets.plan, targets.orders[: targets.own])
-    elif target == "nodes":
-        assert sources.plan is not None
-        whole = PullPairs(sources.pairs.transpose(), sources.plan)
+    parts: tuple[SparsePattern, Orders, SparsePattern | None, SparsePattern]
+    if target == "graph":
+        parts = _nothing(h, sources, with_roles)
+        columns = columns[: sources.own]
+    elif source == "nodes" or target == "nodes":
+        whole = _incidences(sources, targets)
+        make = role_groups if with_roles else _unit_groups
+        parts = (*make(h, sources, targets, whole), whole)
     else:
         groups = sized_groups(h, sources, targets, max_pairs)
-        columns = torch.searchsorted(sources.values, groups.column_orders)
+        columns = groups.column_orders
         parts = groups.local, groups.sizes, groups.gather, groups.whole
-        return _assemble(h, sources, targets, *parts, columns)
+    return _assemble(h, sources, targets, *parts, columns)
+
+
+def _incidences(sources: ShardFamily, targets: ShardFamily) -> SparsePattern:
+    """Targets × sources, one of which are nodes, with the weights of the pairs."""
+    if targets.plan is not None:
+        pairs = weighted(targets.pairs, targets.pair_weight)
+        orders = targets.orders[: targets.own]
+        return PushPairs(pairs, targets.plan, orders if orders.dim() == 1 else orders.sum(1))
+    if sources.plan is None:
+        return targets.pairs
+    of_source = None if sources.weight is None else sources.weight[sources.pairs.rows]
+    pairs = weighted(sources.pairs, product(sources.pair_weight, of_source))
+    return PullPairs(pairs.transpose(), sources.plan)
+
+
+def _unit_groups(
+    h: Shard, sources: ShardFamily, targets: ShardFamily, whole: SparsePattern
+) -> tuple[SparsePattern, Orders, SparsePattern | None]:
+    """Groups × sources, their sizes 𝓘 = 1, targets × groups."""
     local, gather = _groups(whole)
     any_pair = int(h.ranks.sum(torch.tensor(local.num_rows, device=h.device)) > 0)
     sizes = torch.ones(any_pair, dtype=torch.int64, device=h.device)
-    ones = Orders(sizes, in_one_row(local.num_rows, h.device, any_pair).transpose())
-    return _assemble(h, sources, targets, local, ones, gather, whole, columns)
+    return local, Orders(sizes, in_one_row(local.num_rows, h.device, any_pair).transpose()), gather
 
 
 def _assemble(
@@ -68,6 +83,7 @@ def _assemble(
 ) -> ShardedOverlap:  # fmt: skip
     one = h.num_members == 1
     pool = in_one_row(sources.own, h.device) if one else selection(sources.batch, h.num_members).transpose()
+    pool = weighted(pool, None if sources.weight is None else sources.weight[pool.index])
     return ShardedOverlap(
         local,
         sizes,
@@ -87,17 +103,25 @@ def _assemble(
     )
 
 
-def _graph(h: Shard, sources: ShardFamily) -> ShardedOverlap:
-    """One empty target per batch member, on every rank: nothing is local, everything is pooled."""
+def _members(h: Shard) -> ShardFamily:
+    """One empty hyperedge per batch member, on every rank."""
+    count, members = h.num_members, torch.arange(h.num_members, device=h.device)
+    pairs = pairs_from_sorted(members.new_zeros(count + 1), members[:0], h.num_nodes)
+    zero = torch.zeros_like(members)
+    return ShardFamily(
+        pairs, members, plan=None, own=count, orders=zero, values=zero[:1], counts=[count], numbers=members
+    )
+
+
+def _nothing(
+    h: Shard, sources: ShardFamily, with_roles: bool
+) -> tuple[SparsePattern, Orders, SparsePattern, SparsePattern]:
+    """Groups × sources, sizes, targets × groups and targets × sources of members: nothing is local."""
     none = torch.zeros(0, dtype=torch.int64, device=h.device)
     local = pairs_from_sorted(none.new_zeros(1), none, sources.own)
     whole = pairs_from_sorted(none.new_zeros(h.num_members + 1), none, sources.own)
-    gather = selection(none, h.num_members).transpose()
-    members = torch.arange(h.num_members, device=h.device)
-    zero = torch.zeros(h.num_members, dtype=torch.int64, device=h.device)
-    targets = ShardFamily(whole, None, h.num_members, zero, zero[:1], members, [h.num_members], members)
-    columns = sources.places[: sources.own]
-    return _assemble(h, sources, targets, local, Orders.at(none, none), gather, whole, columns)
+    sizes = none.reshape(0, sources.num_roles, 1) if with_roles else none
+    return local, Orders.at(sizes, none), selection(none, h.num_members).transpose(), whole
 
 
 def _groups(whole: SparsePattern) -> tuple[SparsePattern, SparsePattern | None]:

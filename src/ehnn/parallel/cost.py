@@ -32,7 +32,8 @@ def layer_traffic(overlap: ShardedOverlap, width: int, heads: int = 0, itemsize:
     ``overlap`` is that of a shard, ``itemsize`` the bytes of a number, which on the wire may be fewer
     (`Ranks`).
     All-to-all: ghost rows × width. All-reduce: members × width. Attention adds logits or a log-sum-exp per
-    head. Nothing grows with nodes, hyperedges or incidences.
+    head. Nothing grows with nodes, hyperedges or incidences. With roles a ghost row is a hyperedge and
+    a role.
 
     >>> import ehnn
     >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
@@ -40,7 +41,7 @@ def layer_traffic(overlap: ShardedOverlap, width: int, heads: int = 0, itemsize:
     >>> layer_traffic(part.overlap("nodes", "edges"), width=64).forward  # one rank sends nothing to others
     (0, 256)
     """
-    local = overlap.source_to_group
+    local = overlap.source_sizes.local if heads else overlap.source_to_group
     sent = len(local.plan.sends) if isinstance(local, (PushPairs, PullPairs)) else 0
     ghosts = local.plan.ghosts if isinstance(local, (PushPairs, PullPairs)) else 0
     wire = itemsize if overlap.ranks.wire is None else overlap.ranks.wire.itemsize

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from ehnn._utils.cached import cached_tensors
-from ehnn.hypergraph import SparsePattern
-from ehnn.hypergraph.pairs import pairs_from_sorted
-from ehnn.hypergraph.weighted import unless_ones, weighted
+from ehnn.hypergraph import Hypergraph
+from ehnn.overlap.families import FamilyRows, resolve
 from ehnn.overlap.orders import Orders
 
 from .plan import Plan
@@ -20,28 +19,23 @@ if TYPE_CHECKING:
     from .shards import Shard
 
 
-@dataclass(frozen=True, eq=False)
-class ShardFamily:
-    """Rows (own, then ghosts) of a family over the own nodes of a rank.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ShardFamily(FamilyRows):
+    """Rows (own, then ghosts) of a family over the own nodes of a rank; ``batch`` is that of the own rows.
 
     Attributes:
-        pairs: ``SparsePattern`` of rows × own nodes: the part of each hyperedge that lies on this rank, with
-            the weights of its incidences.
         plan: where the ghosts belong; None for nodes, which have none.
         own: number of own rows.
-        orders: ``[rows]`` true orders, ghosts included.
+        orders: ``[rows]`` true orders, ghosts included; with roles ``[rows, R]`` counts of roles.
         values: distinct orders on all ranks.
-        batch: ``[own]`` member of each own row.
         counts: rows that each rank owns.
         numbers: ``[own]`` number of each own row in the whole family.
     """
 
-    pairs: SparsePattern
     plan: Plan | None
     own: int
     orders: Tensor
     values: Tensor
-    batch: Tensor
     counts: list[int]
     numbers: Tensor
 
@@ -53,38 +47,83 @@ class ShardFamily:
     @cached_tensors
     def places(self) -> Tensor:
         """``[rows]`` place of each order in ``values``."""
-        return torch.searchsorted(self.values, self.orders)
+        return places(self.values, self.orders)
+
+    def in_roles(self) -> ShardFamily:
+        """This family beside one with roles: its orders are vectors, of one role if it has none."""
+        if self.orders.dim() == 2:
+            return self
+        return replace(self, orders=self.orders.unsqueeze(1), values=self.values.unsqueeze(1))
+
+
+def places(values: Tensor, rows: Tensor) -> Tensor:
+    """The place of each of ``rows`` (integers, or vectors) in ``values``, which are distinct and sorted."""
+    if values.dim() == 1:
+        return torch.searchsorted(values, rows)
+    found, which = torch.unique(rows, dim=0, return_inverse=True)
+    every = torch.unique(torch.cat([values, found]), dim=0, return_inverse=True)[1]
+    return every[values.shape[0] :][which]
 
 
 def family(h: Shard, name: str) -> ShardFamily:
-    """A named family of a shard, made once: relations share its memory."""
+    """A named family of a shard, made once: relations share its memory. A collective."""
     if name not in h._families:
         h._families[name] = _family(h, name)
     return h._families[name]
 
 
 def _family(h: Shard, name: str) -> ShardFamily:
-    star, n, m = h.incidence.inner, h.num_nodes, h.num_edges
+    n, m = h.num_nodes, h.num_edges
     one = torch.ones(n, dtype=torch.int64, device=h.device)
     values = torch.ones(int(sum(h.node_counts) > 0), dtype=torch.int64, device=h.device)
-    nodes = torch.arange(n + 1, device=h.device)
     if name == "nodes":
-        single = SparsePattern.unchecked(n, n, nodes, nodes[:-1], nodes, nodes[:-1], nodes[:-1])
-        return ShardFamily(single, None, n, one, values, h.node_batch, h.node_counts, h.node_ids)
-    plan, weight = h.incidence.plan, unless_ones(h.incidence_weight)
+        rows = resolve(Hypergraph(h.incidence.inner), name, "shard")
+        return _made(rows, None, n, (one, values), h.node_batch, h.node_counts, h.node_ids)
+    rows, plan = resolve(_with_ghosts(h), name, "shard"), h.incidence.plan
     if name == "edges":
-        orders, batch = (h.touched_orders, h.distinct_orders), h.edge_batch
-        return ShardFamily(weighted(star, weight), plan, m, *orders, batch, h.edge_counts, h.edge_ids)
-    ptr = torch.cat([nodes, star.ptr[1:] + n])
-    both = pairs_from_sorted(ptr, torch.cat([nodes[:-1], star.index]), n)
-    both = weighted(both, None if weight is None else torch.cat([weight.new_ones(n), weight]))
-    return ShardFamily(
-        both,
-        plan.behind(h.node_counts),
+        orders = _role_counts(rows, plan) or (h.touched_orders, h.distinct_orders)
+        return _made(rows, plan, m, orders, h.edge_batch, h.edge_counts, h.edge_ids)
+    plan = plan.behind(h.node_counts)
+    both = torch.cat([one, h.touched_orders]), torch.unique(torch.cat([values, h.distinct_orders]))
+    return _made(
+        rows,
+        plan,
         n + m,
-        torch.cat([one, h.touched_orders]),
-        torch.unique(torch.cat([values, h.distinct_orders])),
+        _role_counts(rows, plan) or both,
         torch.cat([h.node_batch, h.edge_batch]),
         [a + b for a, b in zip(h.node_counts, h.edge_counts, strict=True)],
         torch.cat([h.node_ids, sum(h.node_counts) + h.edge_ids]),
+    )
+
+
+def _with_ghosts(h: Shard) -> Hypergraph:
+    """The incidences of this rank: own nodes, and the parts of own hyperedges and ghosts that lie on them."""
+    weight = None if h.edge_weight is None else h.incidence.plan.known(h.edge_weight)
+    return Hypergraph(
+        h.incidence.inner,
+        edge_weight=weight,
+        incidence_weight=h.incidence_weight,
+        roles=h.roles,
+        num_roles=h.num_roles,
+    )
+
+
+def _role_counts(rows: FamilyRows, plan: Plan) -> tuple[Tensor, Tensor] | None:
+    """Orders of rows with roles, ``[rows, R]``, and the distinct ones of all ranks; None without roles."""
+    if rows.roles is None:
+        return None
+    size, R = rows.pairs.num_rows, rows.num_roles
+    here = torch.bincount(rows.pairs.rows * R + rows.roles, minlength=size * R)
+    counts = plan.counted(here.reshape(size, R))
+    return counts, plan.ranks.distinct(counts[: plan.own])
+
+
+def _made(
+    rows: FamilyRows, plan: Plan | None, own: int, orders: tuple[Tensor, Tensor], batch: Tensor,
+    counts: list[int], numbers: Tensor,
+) -> ShardFamily:  # fmt: skip
+    known = {f.name: getattr(rows, f.name) for f in fields(rows)} | {"batch": batch}
+    order, values = orders
+    return ShardFamily(
+        **known, plan=plan, own=own, orders=order, values=values, counts=counts, numbers=numbers
     )

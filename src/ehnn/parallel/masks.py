@@ -34,10 +34,11 @@ class Numbering:
 def number_rows(model: nn.Module) -> Numbering:
     """Let every seeded `Dropout` of ``model`` know which rows of the whole hypergraph it sees on a shard.
 
-    A mask is then the same on any number of ranks and in one process (between hyperedges, where overlaps have
-    several sizes: on any number of ranks). Inside a `Layer` the rows are those that ``layer.rows_seen()``
-    says, or its targets; outside, the targets of the layer before, and before the first the family that the
-    model's ``path`` begins with (nodes, if it has none). On a plain Hypergraph the model is as it was.
+    A mask is then the same on any number of ranks and in one process (with roles, and between hyperedges
+    whose overlaps have several sizes: on any number of ranks). Inside a `Layer` the rows are those that
+    ``layer.rows_seen()`` says, or its targets; outside, the targets of the layer before, and before the first
+    the family that the model's ``path`` begins with (nodes, if it has none). On a plain Hypergraph the model
+    is as it was.
 
     >>> import ehnn
     >>> model = ehnn.nn.Stack(4, 2, ehnn.nn.EHNNMLP, dropout=0.1)

@@ -81,11 +81,7 @@ class PushPairs(ShardedPairs):
 
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
         """`ehnn.ops.segment_softmax_sum` over all ranks."""
-        inner = self.inner
-        if isinstance(inner, WeightedPattern):  # a weight multiplies the term of its pair, not the logit
-            x, logits = copies(x, inner), broadcast_rows(logits, inner.columns)
-            inner = inner.per_row
-        return pushed_softmax_sum(x, logits, inner, self.plan)
+        return pushed_softmax_sum(*_weighed(x, logits, self.inner), self.plan)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> PushPairs:
         plan, total = self.plan.to(device, non_blocking), self.total.to(device, non_blocking=non_blocking)
@@ -146,7 +142,7 @@ class PooledPairs(ShardedPairs):
 
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
         """`ehnn.ops.segment_softmax_sum` over all ranks."""
-        return pooled_softmax_sum(x, logits, self.inner, self.ranks)
+        return pooled_softmax_sum(*_weighed(x, logits, self.inner), self.ranks)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> PooledPairs:
         total = self.total.to(device, non_blocking=non_blocking)
@@ -166,6 +162,13 @@ def in_one_row(columns: int, device: torch.device, rows: int = 1) -> SparsePatte
 def pooled(inner: SparsePattern, ranks: Ranks) -> PooledPairs:
     """`PooledPairs` with the lengths of all ranks. A collective."""
     return PooledPairs(inner, ranks, ranks.sum(inner.lengths))
+
+
+def _weighed(x: Tensor, logits: Tensor, pairs: SparsePattern) -> tuple[Tensor, Tensor, SparsePattern]:
+    """The same softmax sum over pairs without weights: a weight multiplies the term of its pair."""
+    if not isinstance(pairs, WeightedPattern):
+        return x, logits, pairs
+    return copies(x, pairs), broadcast_rows(logits, pairs.columns), pairs.per_row
 
 
 class _Push(torch.autograd.Function):

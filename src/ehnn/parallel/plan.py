@@ -80,6 +80,17 @@ class Plan:
         """``[ghosts, …] → [sent rows, …]``: what each rank has for rows of this one; not differentiable."""
         return self.ranks.exchange(rows, self.receive, self.send)
 
+    def known(self, values: Tensor) -> Tensor:
+        """``[own, …] → [own + ghosts, …]``: constants, as they are whatever the wire; not differentiable."""
+        sent = _side_by_side([values.index_select(0, self.sends)]).view(torch.uint8)
+        ghosts = self.ranks.exchange(sent, self.send, self.receive).view(values.dtype)
+        return torch.cat([values, ghosts.reshape(-1, *values.shape[1:])])
+
+    def counted(self, counts: Tensor) -> Tensor:
+        """``[own + ghosts, …]``: integers of each row, added up over all ranks; not differentiable."""
+        own, theirs = counts[: self.own], self.hand_over(counts[self.own :])
+        return self.known(own.index_add(0, self.sends, theirs))
+
     def renumbered(self, place: Tensor, own: int) -> Plan:
         """The same exchange where own row i is now row ``place[i]`` of ``own``."""
         return dataclasses.replace(self, own=own, sends=place[self.sends])
@@ -90,6 +101,19 @@ class Plan:
         before = torch.tensor(counts, device=self.remote.device)
         remote = self.remote + before[self.owner]
         return dataclasses.replace(self, own=self.own + here, sends=self.sends + here, remote=remote)
+
+    def refined(self, keys: Tensor, here: int, base: int) -> tuple[Plan, Tensor]:
+        """The exchange of parts of rows: part p of row r has the key r · ``base`` + p. A collective.
+
+        ``keys`` ascend; the first ``here`` are of own rows, the others are of ghosts. Returns the plan and
+        the keys of its own rows: those, and what other ranks have of them.
+        """
+        row, part = torch.div(keys[here:], base, rounding_mode="floor") - self.own, keys[here:] % base
+        owner, remote = self.owner[row], self.remote[row] * base + part
+        wanted, send, receive = ask(self.ranks, owner, remote)
+        own = torch.unique(torch.cat([keys[:here], wanted]))
+        sends = torch.searchsorted(own, wanted)
+        return Plan(self.ranks, own.shape[0], sends, send, receive, owner, remote), own
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Plan:
         tensors = (self.sends, self.owner, self.remote)

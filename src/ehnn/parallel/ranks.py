@@ -123,8 +123,11 @@ class Ranks:
         return [int(t) for t in self.gather(torch.tensor([value], device=device))]
 
     def distinct(self, values: Tensor) -> Tensor:
-        """The distinct integers of all ranks together, ascending."""
-        return torch.unique(torch.cat(self.gather(torch.unique(values))))
+        """The distinct integers of all ranks together, ascending; of ``[n, k]`` the distinct rows."""
+        if values.dim() == 1:
+            return torch.unique(torch.cat(self.gather(torch.unique(values))))
+        every = torch.cat(self.gather(torch.unique(values, dim=0).flatten()))
+        return torch.unique(every.reshape(-1, values.shape[1]), dim=0)
 
     def agree(self, problem: str | None) -> None:
         """A ValueError on all ranks if any has a ``problem``, naming each: nobody waits in vain."""

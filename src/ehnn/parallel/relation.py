@@ -14,11 +14,10 @@ from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, pairs_from_sorted
 from ehnn.hypergraph.weighted import weighted, weights_of
 from ehnn.overlap import Overlap
 from ehnn.overlap.orders import Orders
-from ehnn.overlap.source_sizes import SourceSizes
+from ehnn.overlap.source_sizes import SourceSizes, make_source_sizes
 from ehnn.overlap.weight_groups import WeightGroups, make_weight_groups
 
-from .pairs import PullPairs, PushPairs, pooled
-from .plan import Plan, ask
+from .pairs import PooledPairs, PullPairs, PushPairs, pooled
 from .ranks import Ranks
 
 
@@ -76,9 +75,12 @@ class ShardedOverlap(Overlap):
     def source_sizes(self) -> SourceSizes:
         distinct = self.sizes.values.shape[0]
         if distinct <= 1:
-            value = int(self.sizes.values[0]) if distinct else 1
+            values = self.sizes.values
+            value = values[0] if distinct else values.new_ones(values.shape[1:])
             constant = Orders.constant(value, self.num_sources, self.source_batch.device)
             return SourceSizes(self.source_to_group, constant, None)
+        if isinstance(self.source_to_group, PushPairs):
+            return _pushed_sizes(self.source_to_group, self.sizes)
         assert isinstance(self.source_to_group, PullPairs)
         return _pulled_sizes(self.source_to_group, self.sizes)
 
@@ -102,20 +104,30 @@ class ShardedOverlap(Overlap):
         )  # fmt: skip
 
     def _pushed_groups(self, local: PushPairs) -> WeightGroups:
-        """With nodes as sources, k = 𝓘 = 1: groups need only be sorted by l."""
-        label, order = torch.sort(self.target_orders.index[self.group_target], stable=True)
+        """With nodes as sources, k = 1: groups need only be sorted by (l, 𝓘)."""
+        distinct = max(self.sizes.values.shape[0], 1)
+        label = self.target_orders.index[self.group_target] * distinct + self.sizes.index
+        label, order = torch.sort(label, stable=True)
         labels, which = torch.unique_consecutive(label, return_inverse=True)
         ptr = pointer(which, labels.shape[0])
         target = self.group_target[order]
         gather, _ = pairs_from_coo(target, arange_like(target), self.num_targets, target.shape[0])
-        ones = torch.ones_like(labels)
-        values = torch.stack([ones, self.target_orders.values[labels], ones], 1)
+        l, size = torch.div(labels, distinct, rounding_mode="floor"), labels % distinct
+        values = torch.cat(
+            [torch.ones_like(labels).unsqueeze(1), self.target_orders.table[l], self.sizes.table[size]], 1
+        )
         return WeightGroups(reordered(local, order), gather, values, ptr, tuple(ptr.tolist()), local)
 
     def _pool_by_order(self) -> SparsePattern:
         count = self.source_orders.values.shape[0]
         key = self.source_batch * count + self.source_orders.index
-        return pooled(selection(key, self.num_members * count).transpose(), self.ranks)
+        pool = selection(key, self.num_members * count).transpose()
+        assert isinstance(self.source_to_graph, PooledPairs)
+        every = self.source_to_graph.inner
+        weights = weights_of(every)
+        if weights is not None:
+            weights = torch.empty_like(weights).index_copy(0, every.index, weights)[pool.index]
+        return pooled(weighted(pool, weights), self.ranks)
 
 
 def reordered(pairs: PushPairs, order: Tensor) -> PushPairs:
@@ -135,16 +147,19 @@ def _pulled_sizes(local: PullPairs, sizes: Orders) -> SourceSizes:
     inner, plan, distinct = local.inner, local.plan, sizes.values.shape[0]
     keys, slot = torch.unique(inner.index * distinct + sizes.index[inner.rows], return_inverse=True)
     here = int((keys < plan.own * distinct).sum())
-    ghost = torch.div(keys[here:], distinct, rounding_mode="floor") - plan.own
-    remote = plan.remote[ghost] * distinct + keys[here:] % distinct
-    owner = plan.owner[ghost]
-    wanted, send, receive = ask(plan.ranks, owner, remote)
-    own = torch.unique(torch.cat([keys[:here], wanted]))
-    count = own.shape[0]
-    place = torch.cat([torch.searchsorted(own, keys[:here]), count + arange_like(remote)])
-    new = Plan(plan.ranks, count, torch.searchsorted(own, wanted), send, receive, owner, remote)
-    refined = pairs_from_sorted(inner.ptr, place[slot], count + remote.shape[0])
+    new, own = plan.refined(keys, here, distinct)
+    place = torch.cat([torch.searchsorted(own, keys[:here]), new.own + arange_like(new.remote)])
+    refined = pairs_from_sorted(inner.ptr, place[slot], new.own + new.ghosts)
     source = torch.div(own, distinct, rounding_mode="floor")
     return SourceSizes(
-        PullPairs(refined, new), Orders.at(sizes.values, own % distinct), selection(source, plan.own)
+        PullPairs(weighted(refined, weights_of(inner)), new),
+        Orders.at(sizes.values, own % distinct),
+        selection(source, plan.own),
     )
+
+
+def _pushed_sizes(local: PushPairs, sizes: Orders) -> SourceSizes:
+    """(node, 𝓘) live where the node lives, as the sums over them do."""
+    every = Orders.at(sizes.values, local.plan.known(sizes.index))
+    made = make_source_sizes(local.inner, every)
+    return dataclasses.replace(made, local=PushPairs(made.local, local.plan, local.total))

@@ -27,7 +27,7 @@ from .relation import ShardedOverlap
 
 _ROWS = {"x": "node_ids", "y": "node_ids", "edge_x": "edge_ids", "edge_weight": "edge_ids"}
 _PAIRS = ("roles", "incidence_weight")
-"""Kept for each incidence; a layer on a shard refuses several roles."""
+"""Kept for each incidence."""
 _DIMS = {"x": (2,), "y": (1, 2), "edge_x": (2,), "edge_weight": (1,)}
 _NEEDED = (
     "node_ids", "edge_ids", "ptr", "index", "ghost_owner", "ghost_row", "touched_orders", "node_batch",
@@ -41,10 +41,8 @@ class Shard(Hypergraph):
 
     ``num_nodes``, ``num_edges``, features, labels and batch vectors are those of the own rows, ``orders`` and
     ``degrees`` are true, and ``num_incidences`` counts the incidences of own nodes, which are the ones that
-    are stored here, with their roles and weights. A layer on a shard reads weights of incidences between
-    nodes and hyperedges, and refuses roles and weights of hyperedges. Sums over a relation reach the other
-    ranks, so all ranks run the same model together; see `ehnn.parallel.backward` for
-    gradients.
+    are stored here, with their roles and weights. Sums over a relation reach the other ranks, so all ranks
+    run the same model together; see `ehnn.parallel.backward` for gradients.
 
     Attributes:
         ranks: the ranks of the run.

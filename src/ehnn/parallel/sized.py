@@ -10,11 +10,15 @@ import torch
 from torch import Tensor
 
 from ehnn.hypergraph import SparsePattern
-from ehnn.hypergraph.pairs import arange_like, lexsort, pairs_from_sorted, selection
+from ehnn.hypergraph.pairs import arange_like, pairs_from_coo, pairs_from_sorted, selection
 from ehnn.hypergraph.products import common_columns
+from ehnn.hypergraph.weighted import unless_ones, weighted
+from ehnn.overlap.groups import marked
 from ehnn.overlap.orders import Orders
+from ehnn.overlap.role_counts import distinct_vectors
+from ehnn.overlap.weights import pair_weights
 
-from .families import ShardFamily
+from .families import ShardFamily, places
 from .pairs import PullPairs
 from .plan import make_plan
 
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SizedGroups:
-    """Groups (own target, 𝓘) × sources; ``column_orders`` are the true orders of sources and ghosts."""
+    """Groups (own target, 𝓘) × sources; ``column_orders`` are places of the orders of sources and ghosts."""
 
     local: PullPairs
     sizes: Orders
@@ -39,50 +43,68 @@ def sized_groups(h: Shard, sources: ShardFamily, targets: ShardFamily, max_pairs
     Every rank counts the nodes that hyperedges share among its *own* nodes and sends the counts to the
     owners of the targets, who add them up.
     """
-    target, source, order, size = _counted(h, sources, targets, max_pairs)
+    target, source, order, code, sizes, weight = _counted(h, sources, targets, max_pairs)
     start = list(accumulate(sources.counts, initial=0))
     me, own = h.ranks.rank, sources.own
     foreign = (source < start[me]) | (source >= start[me] + own)
     ghosts, first = _distinct(source[foreign])
-    orders = torch.cat([sources.orders[:own], order[foreign][first]])
+    orders = torch.cat([sources.places[:own], order[foreign][first]])
     column = torch.where(foreign, own + torch.searchsorted(ghosts, source), source - start[me])
     ends = torch.tensor(start[1:], device=ghosts.device)
     owner = torch.searchsorted(ends, ghosts, right=True)
     remote = ghosts - torch.tensor(start, device=ghosts.device)[owner]
     plan = make_plan(h.ranks, own, owner, remote)
-    columns = own + ghosts.shape[0]
-    base = int(size.max()) + 1 if size.numel() else 1
-    key, column = lexsort(target * base + size, column, columns)
-    group, count = torch.unique_consecutive(key, return_counts=True)
-    ptr = torch.cat([count.new_zeros(1), count.cumsum(0)])
-    group_target = torch.div(group, base, rounding_mode="floor")
-    local = PullPairs(pairs_from_sorted(ptr, column, columns), plan)
-    values = h.ranks.distinct(group % base)
-    sizes = Orders.at(values, torch.searchsorted(values, group % base))
-    gather = selection(group_target, targets.own).transpose()
-    whole = PullPairs(pairs_from_sorted(ptr[gather.ptr], column, columns), plan)
-    return SizedGroups(local, sizes, gather, whole, orders)
+    columns, codes = own + ghosts.shape[0], max(sizes.shape[0], 1)
+    group, row = torch.unique(target * codes + code, return_inverse=True)
+    pairs, at = pairs_from_coo(row, column, group.shape[0], columns, weight is not None)
+    weight = None if weight is None else weight[at]
+    gather = selection(torch.div(group, codes, rounding_mode="floor"), targets.own).transpose()
+    whole = pairs_from_sorted(pairs.ptr[gather.ptr], pairs.index, columns)
+    local, whole = (PullPairs(weighted(p, weight), plan) for p in (pairs, whole))
+    return SizedGroups(local, Orders.at(sizes, group % codes), gather, whole, orders)
 
 
 def _counted(
     h: Shard, sources: ShardFamily, targets: ShardFamily, max_pairs: int
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """``[pairs]`` each: own target, source (numbered over all ranks), its order, 𝓘."""
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor | None]:
+    """Own target, source (numbered over all ranks), place of its order and place of 𝓘 of each pair, all
+    ``[pairs]``; the sizes 𝓘 that occur anywhere, ``[distinct]`` or with roles ``[distinct, R, S]``; and
+    weights ``[pairs]``, or None."""
+    R, S = sources.num_roles, targets.num_roles
+    target, source, order, entry, count, weight = _told(h, sources, targets, max_pairs).unbind(1)
+    key, where = torch.unique(target * max(sum(sources.counts), 1) + source, return_inverse=True)
+    first = torch.zeros_like(key).scatter(0, where, arange_like(where))
+    # Ranks that hold some of the nodes that a pair shares have each sent their count.
+    cell, at = torch.unique(where * (R * S) + entry, return_inverse=True)
+    total = torch.zeros_like(cell).index_add(0, at, count)
+    row = torch.div(cell, R * S, rounding_mode="floor")
+    table, code = distinct_vectors(row, cell % (R * S), total, key.shape[0], R * S)
+    values = h.ranks.distinct(table)
+    sizes = values.reshape(-1, R, S) if R * S > 1 else values[:, 0]
+    weights = unless_ones(weight[first].view(torch.float64))
+    return target[first], source[first], order[first], places(values, table)[code], sizes, weights
+
+
+def _told(h: Shard, sources: ShardFamily, targets: ShardFamily, max_pairs: int) -> Tensor:
+    """``[messages, 6]`` what the ranks know of pairs whose targets are here: for a pair and two roles the own
+    target, the source over all ranks, the place of its order, the roles, a count of nodes and a weight."""
+    R, S = sources.num_roles, targets.num_roles
     owner, row = _addresses(h, targets)
     source_owner, source_row = _addresses(h, sources)
     start = torch.tensor(list(accumulate(sources.counts, initial=0)), device=h.device)
-    t, s, count = common_columns(targets.pairs, sources.pairs, max_pairs)
+    t, s, count = common_columns(marked(targets), marked(sources), max_pairs)
+    entry = s % R * S + t % S
+    t, s = torch.div(t, S, rounding_mode="floor"), torch.div(s, R, rounding_mode="floor")
     by_rank = torch.argsort(owner[t], stable=True)
-    t, s, count = t[by_rank], s[by_rank], count[by_rank]
-    message = torch.stack([row[t], (start[source_owner] + source_row)[s], sources.orders[s], count], 1)
+    t, s, count, entry = t[by_rank], s[by_rank], count[by_rank], entry[by_rank]
+    weight = pair_weights(t, s, sources, targets)
+    weight = torch.ones_like(t, dtype=torch.float64) if weight is None else weight.double()
+    number = (start[source_owner] + source_row)[s]
+    message = torch.stack([row[t], number, sources.places[s], entry, count, weight.view(torch.int64)], 1)
     send = torch.bincount(owner[t], minlength=h.ranks.size)
     ones = [1] * h.ranks.size
     receive = h.ranks.exchange(send, ones, ones)
-    target, source, order, count = h.ranks.exchange(message, send.tolist(), receive.tolist()).unbind(1)
-    key, where = torch.unique(target * max(int(start[-1]), 1) + source, return_inverse=True)
-    size = torch.zeros_like(key).index_add(0, where, count)
-    first = torch.zeros_like(key).scatter(0, where, arange_like(where))
-    return target[first], source[first], order[first], size
+    return h.ranks.exchange(message, send.tolist(), receive.tolist())
 
 
 def _addresses(h: Shard, family: ShardFamily) -> tuple[Tensor, Tensor]:

@@ -46,8 +46,7 @@ class Job:
         ranks: number of shards.
         node_column, edge_column: ids of nodes and hyperedges: integers or text. The column of nodes may hold
             lists, with a row for each hyperedge.
-        role_column, weight_column: of the same table: role and weight of a node in a hyperedge. A layer on a
-            shard reads weights, and refuses roles.
+        role_column, weight_column: of the same table: role and weight of a node in a hyperedge.
         nodes: the table with a row per node, if there is one, of which ``columns`` are read.
         columns: of the table of nodes.
         method: of the partition: ``propagation``, or ``contiguous``, which cuts the order of the ids.

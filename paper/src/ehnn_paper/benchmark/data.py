@@ -5,8 +5,11 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import torch
+from scipy.sparse import csr_array
 
+from ehnn._utils.untrusted import read_arrays
 from ehnn.datasets import load
 from ehnn.datasets.edge_lines import noisy_labels
 from ehnn.datasets.packed import read_packed
@@ -23,7 +26,7 @@ FILES = {
 }
 DATASETS = (
     "cora-cocitation", "cora-coauthorship", "house-1", "ntu2012", "contact-primary-school", "zoo", "20news",
-    "pubmed-structure", "dblp-structure", "congress-bills", "mushroom", "walmart-1",
+    "pubmed-structure", "dblp-structure", "congress-bills", "mushroom", "walmart-1", "debian-packages",
 )  # fmt: skip
 """Those that take longest last."""
 FIRST = DATASETS[:7]
@@ -36,8 +39,11 @@ def labelled(name: str, data_dir: str) -> Hypergraph:
 
     Congress has features like House's (the label and noise of standard deviation 1, one draw) and no
     hyperedges of one member, as in ED-HNN's protocol. Nodes of the primary school are told apart by their
-    number alone; Pubmed and DBLP, whose features were not to be had, have degrees and orders.
+    number alone; Pubmed and DBLP, whose features were not to be had, have degrees and orders. Debian's
+    packages have words and sizes, see `packages`.
     """
+    if name == "debian-packages":
+        return packages(Path(data_dir) / "scale" / f"{name}.npz")
     if name == "congress-bills":
         h = load(name, data_dir)
         assert h.y is not None
@@ -47,3 +53,23 @@ def labelled(name: str, data_dir: str) -> Hypergraph:
     h = read_packed(Path(data_dir) / FILES[name])
     x = torch.eye(h.num_nodes) if name == "contact-primary-school" else structural_features(h)
     return h.replace(x=x)
+
+
+_TAGS = 6
+
+
+def packages(path: Path) -> Hypergraph:
+    """Debian's packages (their sections are the classes) and what they depend on, come from and provide.
+
+    Names that are no package, which have no section, are left out, and so are tags: people gave them who
+    knew the section. Features are words of the description, sizes, architecture and priority.
+    """
+    d = read_arrays(path, "Debian packages")
+    words = csr_array((d["x_data"], d["x_indices"], d["x_indptr"]), tuple(d["x_shape"]))
+    is_package = d["y"] >= 0
+    x = np.concatenate([words[is_package].toarray(), d["num_x"][is_package]], 1)
+    chosen = d["kind"][d["edge"]] != _TAGS
+    pairs, y = (d["node"][chosen], d["edge"][chosen]), torch.from_numpy(d["y"].astype(np.int64))
+    h = Hypergraph.from_incidence(pairs, len(y), int(d["num_edges"]), y=y)
+    h = h.subhypergraph(torch.from_numpy(is_package.nonzero()[0]))
+    return keep_edges(h, h.orders > 1).replace(x=torch.from_numpy(x).float(), y=h.y)

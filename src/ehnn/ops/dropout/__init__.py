@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .._native.compiled import missing
 from ..autograd import differentiable
-from ..dispatch import Implementation, Operation, definition, in_forward_mode, not_on
+from ..dispatch import Implementation, Operation, definition, in_forward_mode, not_on, too_exact
 from . import cpu, triton
 from .naive import Mask as Mask
 from .naive import reference_dropout
@@ -86,7 +86,7 @@ def _declines(backend: str) -> Callable[[Tensor, Mask], str | None]:
         if in_forward_mode():
             return "it has no forward-mode derivative"
         no_kernel = not_on(x, backend) or drawn(mask)
-        return no_kernel or (missing("dropout", x.dtype) if backend == "cpu" else None)
+        return no_kernel or (missing("dropout", x.dtype) if backend == "cpu" else too_exact(x))
 
     return supports
 

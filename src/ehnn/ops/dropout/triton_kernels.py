@@ -1,7 +1,7 @@
 """Triton kernels for the steps between two matrix products: shift, ReLU and dropout in one pass.
 
 All take ``[runs, rows, d]`` tensors whose channels are next to each other in memory; runs and rows may lie
-in any order. A factor is compiled in: arguments are float32, and rows may be float64.
+in any order.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def _kept(seed, position, p):
 @triton.jit
 def _forward_kernel(
     x, table, index, seed, numbers, y, runs_rows, rows, offset, d, x_run, x_row, y_run, y_row, t_run,
-    t_row, p, SCALE: tl.constexpr, SHIFT: tl.constexpr, HAS_INDEX: tl.constexpr, DROP: tl.constexpr,
-    NUMBERED: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
+    t_row, p, scale, SHIFT: tl.constexpr, HAS_INDEX: tl.constexpr, DROP: tl.constexpr, NUMBERED: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     place = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
     cols = tl.program_id(1) * BLOCK_D + tl.arange(0, BLOCK_D)
@@ -44,14 +44,14 @@ def _forward_kernel(
         key = tl.load(seed + run, mask=live, other=0) + offset
         name = tl.load(numbers + row, mask=live, other=0) if NUMBERED else row
         keep = _kept(key[:, None], name[:, None] * d + cols[None, :], p)
-        value = tl.where(keep, value * SCALE, 0)
+        value = tl.where(keep, value * scale, 0)
     tl.store(y + (run * y_run + row * y_row)[:, None] + cols[None, :], value, mask=both)
 
 
 @triton.jit
 def _gate_kernel(
-    grad, y, dx, part, rows, d, g_run, g_row, y_run, y_row, o_run, o_row, SCALE: tl.constexpr,
-    SUM: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr, ACC: tl.constexpr,
+    grad, y, dx, part, rows, d, g_run, g_row, y_run, y_row, o_run, o_row, scale, SUM: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """A program takes every so many-th block of rows of its run, and adds up what it wrote."""
     run, program, programs = tl.program_id(2).to(tl.int64), tl.program_id(0), tl.num_programs(0)
@@ -62,7 +62,7 @@ def _gate_kernel(
         both = (row < rows)[:, None] & (cols < d)[None, :]
         g = tl.load(grad + run * g_run + (row * g_row)[:, None] + cols[None, :], mask=both, other=0)
         out = tl.load(y + run * y_run + (row * y_row)[:, None] + cols[None, :], mask=both, other=0)
-        value = tl.where(out > 0, g * SCALE, 0)
+        value = tl.where(out > 0, g * scale, 0)
         tl.store(dx + run * o_run + (row * o_row)[:, None] + cols[None, :], value, mask=both)
         if SUM:
             total += value.to(ACC)
@@ -116,7 +116,7 @@ def forward(
     given = [x if t is None else t for t in (index, seed, numbers)]  # what is not read is any pointer
     _forward_kernel[grid](
         x, shift, *given, y, x.shape[0] * x.shape[1], x.shape[1], offset, x.shape[2],
-        *x.stride()[:2], *y.stride()[:2], *shift.stride()[:2], p, SCALE=1 / (1 - p), SHIFT=table is not None,
+        *x.stride()[:2], *y.stride()[:2], *shift.stride()[:2], p, 1 / (1 - p), SHIFT=table is not None,
         HAS_INDEX=index is not None, DROP=seed is not None and p > 0, NUMBERED=numbers is not None, **shape,
     )  # fmt: skip
     return y
@@ -151,7 +151,7 @@ def gate(grad: Tensor, y: Tensor, scale: float, total: bool) -> tuple[Tensor, Te
     part = torch.empty(runs, programs if total else 0, d, dtype=wide, device=y.device)
     if out.numel():
         _gate_kernel[programs, columns, runs](
-            grad, y, out, part, rows, d, *grad.stride()[:2], *y.stride()[:2], *out.stride()[:2],
-            SCALE=scale, SUM=total, ACC=tl.float64 if wide == torch.float64 else tl.float32, **shape,
+            grad, y, out, part, rows, d, *grad.stride()[:2], *y.stride()[:2], *out.stride()[:2], scale,
+            SUM=total, ACC=tl.float64 if wide == torch.float64 else tl.float32, **shape,
         )  # fmt: skip
     return out, part.sum(1, keepdim=True)

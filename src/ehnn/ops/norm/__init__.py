@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..autograd import differentiable, opaque
-from ..dispatch import Implementation, Operation, definition, in_forward_mode, not_on
+from ..dispatch import Implementation, Operation, definition, in_forward_mode, not_on, too_exact
 
 EPSILON = 1e-5
 """PyTorch's own."""
@@ -35,7 +35,8 @@ def reference_norm(x: Tensor, weight: Tensor, bias: Tensor, eps: float = EPSILON
 def _declines(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> str | None:
     if not x.numel() or x.shape[1] > WIDEST:
         return f"no rows, or wider than {WIDEST} channels"
-    return not_on(x, "triton") or ("it has no forward-mode derivative" if in_forward_mode() else None)
+    reason = not_on(x, "triton") or too_exact(x)
+    return reason or ("it has no forward-mode derivative" if in_forward_mode() else None)
 
 
 def _forward(eps: float, x: Tensor, weight: Tensor, bias: Tensor) -> tuple[Tensor, ...]:

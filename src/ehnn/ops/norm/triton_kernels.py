@@ -14,7 +14,7 @@ from ..dropout.triton_kernels import PROGRAMS, rows_of
 
 @triton.jit
 def _forward_kernel(
-    x, weight, bias, y, mean_out, rstd_out, rows, d, x_run, x_row, y_run, y_row, EPS: tl.constexpr,
+    x, weight, bias, y, mean_out, rstd_out, rows, d, eps, x_run, x_row, y_run, y_row,
     BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     run = tl.program_id(1).to(tl.int64)
@@ -25,7 +25,7 @@ def _forward_kernel(
     value = tl.load(x + run * x_run + (row * x_row)[:, None] + cols[None, :], mask=both, other=0).to(ACC)
     mean = tl.sum(value, 1) / d
     centred = tl.where(both, value - mean[:, None], 0.0)
-    rstd = 1.0 / tl.sqrt(tl.sum(centred * centred, 1) / d + EPS)
+    rstd = 1.0 / tl.sqrt(tl.sum(centred * centred, 1) / d + eps)
     w = tl.load(weight + run * d + cols, mask=in_d, other=0).to(ACC)
     b = tl.load(bias + run * d + cols, mask=in_d, other=0).to(ACC)
     out = centred * rstd[:, None] * w[None, :] + b[None, :]
@@ -97,9 +97,9 @@ def forward(x: Tensor, weight: Tensor, bias: Tensor, eps: float) -> tuple[Tensor
             rstd,
             rows,
             d,
+            eps,
             *x.stride()[:2],
             *y.stride()[:2],
-            EPS=eps,  # not an argument: those are float32
             ACC=_acc(x),
             **shape,
         )

@@ -18,7 +18,16 @@ from torch import Tensor
 from ehnn.hypergraph import SparsePattern
 
 from ..autograd import differentiable, opaque
-from ..dispatch import Implementation, Operation, backend_of, definition, in_forward_mode, not_on, transformed
+from ..dispatch import (
+    Implementation,
+    Operation,
+    backend_of,
+    definition,
+    in_forward_mode,
+    not_on,
+    too_exact,
+    transformed,
+)
 from ..dropout import Mask, drawn, seeded_dropout
 from ..linear import linear
 from ..norm import norm_and_skip
@@ -128,6 +137,7 @@ def _triton_declines(z: Tensor, *rest: Any) -> str | None:
     return (
         not_on(z, "triton")
         or drawn(mask)
+        or (mask and too_exact(z))
         or ("it has no forward-mode derivative" if in_forward_mode() else None)
     )
 

@@ -4,11 +4,12 @@ from ehnn._utils.moved import former
 
 from .heuristics import co_membership, common_neighbours
 from .metrics import auroc, average_precision, mean_reciprocal_rank
-from .negatives import SAMPLERS, sample_negatives
+from .negatives import CONNECTED, SAMPLERS, sample_negatives
 from .scoring import HyperedgePrediction, concatenate
 from .split import EdgeSplit, check_no_leak, split_hyperedges
 
 __all__ = [
+    "CONNECTED",
     "SAMPLERS",
     "EdgeSplit",
     "HyperedgePrediction",

@@ -8,9 +8,12 @@ from torch import Tensor
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.pairs import lexsort, repeat, starts
 
+from .connected import Neighbours, grow, neighbours, repeats
 from .sets import from_rows, is_in, structure
 
 SAMPLERS = ("uniform", "degree", "hard")
+CONNECTED = ("motif", "clique")
+"""Kinds that hang together in the known hypergraph."""
 _TRIES = 50
 
 
@@ -31,6 +34,9 @@ def sample_negatives(
         kind: ``"uniform"``: nodes drawn evenly. ``"degree"``: drawn by their degree in ``h`` (plus one).
             ``"hard"``: the positive itself with a share ``replaced`` of its nodes (at least one; at least
             one stays where it has two) exchanged for others, drawn by degree. ``"mixed"``: the three in turn.
+            ``"motif"``: grown from a node drawn by degree, each next one in a hyperedge of ``h`` with one
+            of those before. ``"clique"``: the positive with one node exchanged for one that shares a
+            hyperedge of ``h`` with each of the others, or with one of them where none does.
         seed: makes the draws.
         avoid: hyperedges that no negative may be; ``h`` by default.
 
@@ -38,23 +44,33 @@ def sample_negatives(
     >>> sample_negatives(h, h, "hard").orders.tolist()
     [3, 2]
     """
-    if kind not in (*SAMPLERS, "mixed"):
-        raise ValueError(f"kind must be one of {(*SAMPLERS, 'mixed')}, got {kind!r}")
+    if kind not in (*SAMPLERS, *CONNECTED, "mixed"):
+        raise ValueError(f"kind must be one of {(*SAMPLERS, *CONNECTED, 'mixed')}, got {kind!r}")
     if not 0 < replaced <= 1:
         raise ValueError(f"replaced must be in (0, 1], got {replaced!r}")
     generator = torch.Generator().manual_seed(seed % 2**63)
     positives, avoid = structure(positives).to("cpu"), structure(h if avoid is None else avoid).to("cpu")
     weight = h.degrees.cpu().double() + 1
-    turn = torch.arange(positives.num_edges) % len(SAMPLERS)
-    chosen = turn if kind == "mixed" else torch.full_like(turn, SAMPLERS.index(kind))
-    found = _draw(positives, chosen, weight, replaced, generator)
     again = torch.arange(positives.num_edges)
+    if kind in CONNECTED:
+        beside = neighbours(structure(h).to("cpu"))
+
+        def draw(which: Tensor) -> Hypergraph:
+            return _draw_connected(_take(positives, which), kind == "clique", weight, beside, generator)
+    else:
+        turn = again % len(SAMPLERS)
+        chosen = turn if kind == "mixed" else torch.full_like(turn, SAMPLERS.index(kind))
+
+        def draw(which: Tensor) -> Hypergraph:
+            return _draw(_take(positives, which), chosen[which], weight, replaced, generator)
+
+    found = draw(again)
     for _ in range(_TRIES):
         fresh = _take(found, again)
         again = again[is_in(fresh, avoid) | is_in(fresh, positives)]
         if not len(again):
             return found
-        found = _put(found, again, _draw(_take(positives, again), chosen[again], weight, replaced, generator))
+        found = _put(found, again, draw(again))
     order = int(positives.orders[again[0]])
     raise ValueError(
         f"no set of {order} of the {h.num_nodes} nodes was found that is not a hyperedge, in {_TRIES} tries"
@@ -74,6 +90,23 @@ def _draw(
     node = pairs.index[place]
     node = _fill(node, pairs.rows, kept, kind[pairs.rows], weight, generator)
     return from_rows(orders, node, positives.num_nodes)
+
+
+def _draw_connected(
+    positives: Hypergraph, clique: bool, weight: Tensor, beside: Neighbours, generator: torch.Generator
+) -> Hypergraph:
+    """One set per positive, of nodes that are beside each other."""
+    pairs = positives.incidence
+    key = torch.rand(len(pairs), generator=generator, dtype=torch.float64)
+    node = pairs.index[torch.argsort(pairs.rows + key)]
+    rank = torch.arange(len(pairs)) - pairs.ptr[pairs.rows]
+    first = rank == 0
+    fresh = first & (pairs.lengths[pairs.rows] == 1) if clique else first
+    total, u = weight.cumsum(0), torch.rand(int(fresh.sum()), generator=generator, dtype=torch.float64)
+    node[fresh] = torch.searchsorted(total, u * total[-1]).clamp(max=len(weight) - 1)
+    node, open_ = grow(node, pairs.rows, ~first | fresh if clique else first, beside, clique, generator)
+    node = _fill_exactly(node, pairs.rows, open_, positives.num_nodes, generator)
+    return from_rows(positives.orders, node, positives.num_nodes)
 
 
 def _replaced(orders: Tensor, share: float) -> Tensor:
@@ -99,7 +132,7 @@ def _fill(
         drawn = torch.searchsorted(total, u * total[-1]).clamp(max=n - 1)
         flat = (kind[places] == 0) | (attempt > _TRIES // 2)  # few nodes left: weights would not find them
         node[places] = torch.where(flat, (u * n).long().clamp(max=n - 1), drawn)
-        open_ = _repeats(node, row, ~open_)
+        open_ = repeats(node, row, ~open_)
         if attempt < _TRIES // 2:  # prefer nodes that were not taken out
             open_ |= hard & ~kept & torch.isin(row * n + node, taken_out) & _room(row, n)
     return _fill_exactly(node, row, open_, n, generator)
@@ -108,18 +141,6 @@ def _fill(
 def _room(row: Tensor, n: int) -> Tensor:
     """Whether the set of each entry leaves half of the nodes free."""
     return (torch.bincount(row) * 2 < n)[row]
-
-
-def _repeats(node: Tensor, row: Tensor, settled: Tensor) -> Tensor:
-    """Entries whose node stands earlier in the same set, settled entries first."""
-    key = row * 2 + (~settled).long()
-    first = torch.argsort(key, stable=True)
-    base = int(node.max()) + 1 if node.numel() else 1
-    code = (row * base + node)[first]
-    order = torch.argsort(code, stable=True)
-    again = torch.zeros(len(node), dtype=torch.bool)
-    again[first[order[1:]]] = code[order][1:] == code[order][:-1]
-    return again
 
 
 def _fill_exactly(node: Tensor, row: Tensor, open_: Tensor, n: int, generator: torch.Generator) -> Tensor:

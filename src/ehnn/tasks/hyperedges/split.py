@@ -14,7 +14,7 @@ from ehnn.hypergraph import Hypergraph
 from .sets import distinct_sets, is_in, keep_edges, structure
 
 MIN_ORDER = 2
-"""Sets of fewer nodes are never held out: they join nothing."""
+"""Sets of fewer nodes are not held out unless asked for: they join nothing."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,12 @@ class EdgeSplit:
     test: Hypergraph
 
 
-def split_hyperedges(h: Hypergraph, fractions: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0) -> EdgeSplit:
-    """A random split of the distinct hyperedges of at least 2 nodes, but not all: known, valid, test.
+def split_hyperedges(
+    h: Hypergraph, fractions: Sequence[float] = (0.8, 0.1, 0.1), seed: int = 0, smallest: int = MIN_ORDER
+) -> EdgeSplit:
+    """A random split of the distinct hyperedges of ``smallest`` nodes or more: known, valid, test.
+
+    A hyperedge of all nodes is always known.
 
     Identical hyperedges count as one and go together, so no duplicate of a held-out hyperedge stays behind;
     held-out parts are checked against ``known`` before they are returned. The ``fractions`` are those of the
@@ -50,7 +54,7 @@ def split_hyperedges(h: Hypergraph, fractions: Sequence[float] = (0.8, 0.1, 0.1)
     shares = [float(f) for f in fractions]
     if len(shares) != 3 or any(not 0 <= s <= 1 for s in shares) or abs(sum(shares) - 1) > 1e-6:
         raise ValueError(f"fractions must be three shares that add up to 1, got {tuple(fractions)}")
-    number, sets = set_numbers(h)
+    number, sets = set_numbers(h, smallest)
     generator = torch.Generator().manual_seed(seed % 2**63)
     sets = sets[torch.randperm(len(sets), generator=generator)]
     valid, test = (math.floor(share * len(sets) + 1e-9) for share in shares[1:])
@@ -61,13 +65,13 @@ def split_hyperedges(h: Hypergraph, fractions: Sequence[float] = (0.8, 0.1, 0.1)
     return found
 
 
-def set_numbers(h: Hypergraph) -> tuple[Tensor, Tensor]:
+def set_numbers(h: Hypergraph, smallest: int = MIN_ORDER) -> tuple[Tensor, Tensor]:
     """``[num_edges]`` number of each hyperedge's set, and the numbers of sets that can be held out.
 
-    These have at least 2 nodes, and not all: there is no other set as large to tell that one from.
+    These have at least ``smallest`` nodes, and not all: there is no other set as large to tell that one from.
     """
     number, orders = distinct_sets(h).cpu(), h.orders.cpu()
-    return number, number[(orders >= MIN_ORDER) & (orders < h.num_nodes)].unique()
+    return number, number[(orders >= max(smallest, 1)) & (orders < h.num_nodes)].unique()
 
 
 def without_sets(h: Hypergraph, number: Tensor, sets: Tensor) -> Hypergraph:
