@@ -80,7 +80,7 @@ SHORT_SHAPE = (16, 4, 4)
 def _shape(d: int, pairs: int, rows: int) -> dict[str, Any]:
     """Block sizes for d channels and rows of a given mean length."""
     block_d = min(max(triton.next_power_of_2(d), 16), 128)
-    block_p = 4 if pairs <= 6 * rows else 16
+    block_p = 4 if pairs <= 6 * rows else 16 if pairs <= 64 * rows else 64
     return {"BLOCK_D": block_d, "BLOCK_P": block_p, "num_warps": max(1, block_d * block_p // 512)}
 
 
