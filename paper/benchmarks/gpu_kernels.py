@@ -2,18 +2,20 @@
 
 ``python paper/benchmarks/gpu_kernels.py``, on a GPU, in about two minutes. ``--part`` chooses among
 
-- ``check``: φ of several widths, row counts, tables and dropouts; the error of its value and of every
-  gradient against float64, over that of plain PyTorch; whether two runs give the same bits.
-- ``sweep``: blocks of rows, warps and kinds of products, forward and backward.
-- ``phi``: φ at 10⁵ to 10⁷ rows beside the steps that it replaces.
+- ``check``: φ of several widths, row counts, tables and dropouts, products of rows, and layers: the error of
+  the value and of every gradient against float64, over that of plain PyTorch; whether two runs, and the
+  replay of a CUDA graph, give the same bits.
 - ``pair``: V → E → V at 10⁶ and 10⁷ incidences: EHNN-MLP, EHNN-Transformer, HGNN and PyG's HypergraphConv.
-- ``profile``: the kernels that such a pair of 10⁷ incidences runs, and their times.
-- ``sums``: a sum over 10⁷ incidences by blocks of rows, pairs at a time and warps.
 - ``cost``: the pair of the cost table in a CUDA graph.
 - ``overlap``: the pairs of hyperedges of walmart-trips (``--data-dir``) that share nodes, found on the GPU.
+- ``profile``: the kernels that a pair of 10⁷ incidences runs, and their times.
+- ``steps``: as ``pair``, with φ step by step (``EHNN_FUSED_PHI=0``).
+- ``phi``: φ at 10⁵ to 10⁷ rows beside the steps that it replaces.
+- ``products``: products of rows of width 64 and 256 beside PyTorch's.
 
-``EHNN_FUSED_PHI=0`` measures the layers as they run by default. Kernels are compiled in several processes
-first; what they compile is found in Triton's cache.
+Each part runs in a process of its own, so that a kernel that fails takes no other part with it. ``--tune``
+times a few grids and shapes before ``pair`` and ``profile``, says which are fastest and takes those. Kernels
+are compiled in several processes first; what they compile is found in Triton's cache.
 """
 
 from __future__ import annotations
@@ -25,14 +27,14 @@ import re
 import subprocess
 import sys
 import time
-import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 os.environ.setdefault("EHNN_FUSED_PHI", "1")  # 0 measures layers as they run by default
@@ -42,7 +44,7 @@ from ehnn.hypergraph.pairs import selection
 from ehnn.hypergraph.products import common_columns
 from ehnn.nn import EHNNMLP, EHNNTransformer
 from ehnn.nn.baselines import HGNNConv
-from ehnn.ops import Mask, PhiWeights
+from ehnn.ops import Mask, PhiWeights, linear, use_backend
 from ehnn.ops.phi import fused, steps
 from ehnn.ops.phi.naive import reference_phi
 from ehnn.overlap.relation import overlap
@@ -57,10 +59,11 @@ from ehnn_paper.scale.figure import draw_performance
 from ehnn_paper.scale.scale import made_hypergraph
 
 DEVICE = "cuda"
-PARTS = ("check", "sweep", "phi", "pair", "profile", "sums", "cost", "overlap")
+PARTS = ("check", "pair", "cost", "overlap", "profile", "steps", "phi", "products")
 START = time.perf_counter()
-WARM_SECONDS = 50
+WARM_SECONDS = 40
 DRAWS = 5
+PART_SECONDS = 45
 
 
 def say(text: str) -> None:
@@ -146,10 +149,96 @@ def check() -> None:
             say(f"check {precision}: worst {name:<22} {ratio:6.2f} times plain PyTorch ({where})")
 
 
+def check_all() -> None:
+    check()
+    for part in (check_products, check_layers):
+        try:
+            part()
+        except Exception as error:
+            say(f"{part.__name__}: {type(error).__name__} {str(error)[:200]}")
+
+
+def errors_of(
+    outcome: Callable[[str], list[Tensor]], exact: list[Tensor], names: list[str]
+) -> dict[str, float]:
+    """By name, the error of ``outcome("fast")`` over that of ``outcome("plain")``."""
+    fast, again, plain = outcome("fast"), outcome("fast"), outcome("plain")
+    found = {"TWO RUNS DIFFER": 9.0} if not all(map(torch.equal, fast, again)) else {}
+    for name, a, b, want in zip(names, fast, plain, exact, strict=True):
+        error, allowed = (float((t.double() - want).norm() / want.norm().clamp(min=1e-30)) for t in (a, b))
+        found[name] = error / max(allowed, float(torch.finfo(a.dtype).eps) / 4)
+    return found
+
+
+def check_products() -> None:
+    """`ehnn.ops.linear`, of halves."""
+    for rows, n, k in ((20_001, 64, 64), (20_001, 256, 256), (20_001, 96, 40)):
+        torch.manual_seed(n)
+        inputs = [torch.randn(shape, device=DEVICE) for shape in ((rows, k), (n, k), (n,))]
+        probe = torch.randn(rows, n, device=DEVICE)
+
+        def outcome(kind: str, inputs: list[Tensor] = inputs, probe: Tensor = probe) -> list[Tensor]:
+            cast = torch.float64 if kind == "exact" else torch.float32
+            leaves = [t.to(cast, copy=True).requires_grad_() for t in inputs]
+            y = linear(*leaves) if kind == "fast" else F.linear(*leaves)
+            return [y.detach(), *torch.autograd.grad(y, leaves, probe.to(cast))]
+
+        found = errors_of(outcome, outcome("exact"), ["y", "x", "W", "b"])
+        say(f"check product {rows} x {k} -> {n}: {found}")
+
+
+def check_layers() -> None:
+    """Layers against the naive definition; few rows, but the kernels that many rows take."""
+    from ehnn.ops import relation
+    from ehnn.ops.phi import fused_kernels
+    from ehnn.ops.segment_sum import triton_kernels as of_sums
+
+    products = sys.modules["ehnn.ops.linear"]
+    products.FEWEST_ROWS = relation.MANY_GROUPS = of_sums.MANY_ROWS = 512  # type: ignore[attr-defined]
+    fused_kernels.FEW_ROWS = 512
+    h = made_hypergraph(15_000, DEVICE)
+    for make in (EHNNMLP, partial(EHNNTransformer, heads=4)):
+        for ends in (("nodes", "edges"), ("edges", "nodes")):
+            for draw in range(DRAWS):
+                found = layer_errors(make, h.overlap(*ends).prepare(), draw)
+                if max(found.values()) < 2:
+                    break
+            worst = max(found, key=lambda name: found[name])
+            name = getattr(make, "func", make).__name__
+            say(f"check layer {name} {ends}: draw {draw}, worst {found[worst]:.2f} times plain ({worst})")
+
+
+def layer_errors(make: Any, relation: Any, draw: int) -> dict[str, float]:
+    torch.manual_seed(draw)
+    layer = make(64, 64).to(DEVICE)
+    doubled = deepcopy(layer).double()
+    x = torch.randn(relation.num_sources, 64, device=DEVICE)
+    probe = torch.randn(relation.num_targets, 64, device=DEVICE)
+    names = ["y", "x", *(name for name, _ in layer.named_parameters())]
+
+    def outcome(kind: str) -> list[Tensor]:
+        model = doubled if kind == "exact" else layer
+        leaf = x.to(next(model.parameters()).dtype, copy=True).requires_grad_()
+        with use_backend("auto" if kind == "fast" else "reference"):
+            y = model(leaf, relation)
+            grads = torch.autograd.grad(y, [leaf, *model.parameters()], probe.to(y), allow_unused=True)
+        return [y.detach(), *(torch.zeros_like(y) if g is None else g for g in grads)]
+
+    found = errors_of(outcome, outcome("exact"), names)
+    graph = torch.cuda.CUDAGraph()
+    eager = outcome("fast")
+    with torch.cuda.graph(graph):
+        replayed = outcome("fast")
+    graph.replay()
+    if not all(map(torch.equal, eager, replayed)):
+        found["THE REPLAY DIFFERS"] = 9.0
+    return found
+
+
 def check_cases(precision: str) -> list[tuple[Any, ...]]:
     """The arguments of `Case`."""
     kinds = (
-        (1, 1, 0.0, True, False), (4000, 7, 0.0, True, True), (5000, 7, 0.5, True, True),
+        (64, 1, 0.0, True, False), (4000, 7, 0.0, True, True), (5000, 7, 0.5, True, True),
         (20_003, 7, 0.0, True, True), (20_001, 1, 0.1, False, False), (20_001, 100, 0.0, True, True),
     )  # fmt: skip
     if precision == "high":
@@ -187,74 +276,6 @@ def check_one(given: tuple[Any, ...], worst: dict[str, tuple[float, str]], preci
             say(f"check {precision}: {case.name}: {name} off by {error:.3g}, plain {allowed:.3g}")
         if key not in worst or not ratio <= worst[key][0]:
             worst[key] = ratio, f"draw {draw}, {case.name}"
-
-
-Config = tuple[str, str, tuple[int, int, int]]
-"""Direction, kind of products, and rows of a block, programs for each processor, registers of a thread."""
-
-
-def sweep_configs() -> list[tuple[int, Config]]:
-    """Width and configuration."""
-    return [
-        (64, ("forward", "exact", (64, 3, 168))), (64, ("forward", "exact", (64, 2, 255))),
-        (64, ("forward", "exact", (64, 10**6, 168))), (64, ("forward", "exact", (128, 2, 255))),
-        (64, ("backward", "exact", (64, 2, 255))), (64, ("backward", "exact", (64, 10**6, 255))),
-        (64, ("backward", "exact", (64, 1, 255))), (64, ("backward", "exact", (32, 2, 255))),
-        (64, ("forward", "tf32", (64, 4, 128))), (64, ("forward", "tf32", (64, 3, 168))),
-        (64, ("backward", "tf32", (64, 3, 168))), (64, ("backward", "tf32", (64, 2, 255))),
-    ]  # fmt: skip
-
-
-@contextmanager
-def configured(one: Config) -> Iterator[None]:
-    from ehnn.ops.phi import fused_kernels as kernels
-
-    direction, _, config = one
-    before = kernels.FORWARD, kernels.BACKWARD
-    if direction == "forward":
-        kernels.FORWARD = config
-    else:
-        kernels.BACKWARD = config
-    try:
-        yield
-    finally:
-        kernels.FORWARD, kernels.BACKWARD = before
-
-
-def try_config(rows: int, d: int, one: Config) -> tuple[float, float]:
-    """Milliseconds, and the relative error of y or of all gradients against the steps in float32."""
-    direction, product, _ = one
-    case = Case(rows, d)
-    cast = partial(torch.autocast, DEVICE, torch.bfloat16) if product == "bf16" else nullcontext
-    with matmul_precision("high" if product == "tf32" else "highest"), configured(one):
-        step = case.step(fused.run)
-        with cast():
-            y = step.forward()
-        plain = case.step(steps.run)
-        want = plain.forward()
-        if direction == "forward":
-            with cast():
-                times = milliseconds(step.forward, 5, DEVICE, 2)
-            return median(times), float((y.detach() - want.detach()).norm() / want.detach().norm())
-        grad = step.grad.to(y.dtype)
-
-        def backward() -> tuple[Tensor, ...]:
-            return torch.autograd.grad(y, step.inputs, grad, retain_graph=True)
-
-        with matmul_precision("highest"):
-            exact = torch.autograd.grad(want, plain.inputs, plain.grad)
-        errors = [float((a - b).norm() / b.norm()) for a, b in zip(backward(), exact, strict=True)]
-        return median(milliseconds(backward, 5, DEVICE, 1)), max(errors)
-
-
-def sweep(rows: int = 1_000_000) -> None:
-    for d, one in sweep_configs():
-        try:
-            ms, error = try_config(rows * 64 // d if d > 64 else rows, d, one)
-            say(f"sweep {d:3} {one[0]:<8} {one[1]:<5} {one[2]!s:<18} {ms:8.3f} ms  {error:.3g}")
-        except Exception as error:
-            say(f"sweep {d} {one}: {type(error).__name__} {str(error).splitlines()[0][:120]}")
-        free()
 
 
 def phi_sizes(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> None:
@@ -333,6 +354,8 @@ def pairs(sizes: tuple[int, ...] = (10**6, 10**7), width: int = 64) -> None:
 
 
 def time_pair(name: str, make: Any, h: Any, x: Tensor, size: int, precision: str) -> None:
+    machine = measured_machine(DEVICE, "tf32" if precision == "high" else "float32")
+    free()
     torch.manual_seed(0)
     model, forward = make()
     step = make_step(model, lambda: forward(x), x)
@@ -348,12 +371,10 @@ def time_pair(name: str, make: Any, h: Any, x: Tensor, size: int, precision: str
         work = sum((counts[name](one, width, width) for one in model.overlaps), Work())
     else:
         work = hgnn(h, width, width)
-    machine = measured_machine(DEVICE, "tf32" if precision == "high" else "float32")
     beside, _ = machine.beside(work.step, eager if graph != graph else graph)
-    say(
-        f"pair {size:.0e} {name:<20} {precision:<7} eager {eager:8.3f} graph {graph:8.3f} ms {peak:9.1f} MB"
-        f"  {beside}"
-    )
+    kind = "pair" if fused.ENABLED else "steps"
+    times = f"eager {eager:8.3f} graph {graph:8.3f} ms {peak:9.1f} MB"
+    say(f"{kind} {size:.0e} {name:<20} {precision:<7} {times}  {beside}")
 
 
 def profile(size: int = 10**7, width: int = 64) -> None:
@@ -370,7 +391,7 @@ def profile(size: int = 10**7, width: int = 64) -> None:
         times: dict[str, list[float]] = {}
         for event in found.events():
             if event.device_type == torch.autograd.DeviceType.CUDA:
-                times.setdefault(event.name, []).append(event.device_time)
+                times.setdefault(event.name, []).append(event.time_range.elapsed_us())
         total = sum(map(sum, times.values()))
         say(f"profile {name}: {sum(map(len, times.values()))} launches, {total / 1e3:.3f} ms")
         for kernel, all_of_it in sorted(times.items(), key=lambda one: -sum(one[1]))[:40]:
@@ -379,36 +400,87 @@ def profile(size: int = 10**7, width: int = 64) -> None:
         free()
 
 
-def sums(size: int = 10**7, width: int = 64) -> None:
+def fastest(name: str, configs: Any, put: Callable[[Any], None], run: Callable[[], Any]) -> None:
+    """Put the configuration with which ``run`` takes the least time."""
+    times = {}
+    for config in configs:
+        try:
+            put(config)
+            times[config] = median(milliseconds(run, 5, DEVICE, 2))
+        except Exception as error:
+            say(f"tune {name} {config}: {type(error).__name__} {str(error)[:80]}")
+    best = min(times, key=lambda config: times[config])
+    put(best)
+    say(f"tune {name}: {best} of " + ", ".join(f"{k} {v:.3f} ms" for k, v in times.items()))
+
+
+def tune_phi(rows: int = 10**6, width: int = 64) -> None:
+    """The grids of φ."""
+    from ehnn.ops.phi import fused_kernels
+
+    case = Case(rows, width)
+    step = case.step(fused.run)
+    y = step.forward()
+
+    def backward() -> Any:
+        return torch.autograd.grad(y, step.inputs, case.grad, retain_graph=True)
+
+    put = partial(setattr, fused_kernels)
+    grids = [(64, each, 168) for each in (3, 2, 6, 10**6)]
+    fastest("forward", grids, partial(put, "FORWARD"), step.forward)
+    grids = [(64, each, 255) for each in (2, 1, 4, 10**6)]
+    fastest("backward", grids, partial(put, "BACKWARD"), backward)
+
+
+def tune_sums(size: int = 10**7, width: int = 64) -> None:
+    """The shape of sums of short rows; None: a program for each row."""
     from ehnn.ops.segment_sum import triton_kernels as kernels
 
     h = made_hypergraph(size, DEVICE)
-    x = torch.randn(h.num_nodes, width, device=DEVICE)
-    pairs, before = h.incidence, (kernels.SHORT_SHAPE, kernels.MANY_ROWS)
+    x, pairs, many = torch.randn(h.num_nodes, width, device=DEVICE), h.incidence, kernels.MANY_ROWS
+
+    def put(shape: Any) -> None:
+        kernels.MANY_ROWS = 2**62 if shape is None else many
+        kernels.SHORT_SHAPE = shape or kernels.SHORT_SHAPE
+
+    run = partial(kernels.segment_sum, x, pairs.ptr, pairs.index)
+    shapes = (16, 4, 4), None, (16, 2, 4), (8, 4, 2), (32, 4, 4), (4, 4, 1), (8, 8, 2)
+    fastest("sums", shapes, put, run)
     want = kernels.segment_sum(x.double(), pairs.ptr, pairs.index)
-    shapes = None, (16, 4, 4), (16, 8, 4), (8, 4, 2), (8, 4, 4), (32, 4, 4), (16, 2, 4), (4, 4, 1), (8, 8, 2)
-    for shape in shapes:
-        kernels.SHORT_SHAPE, kernels.MANY_ROWS = (before[0], 2**62) if shape is None else (shape, 1)
-        run = partial(kernels.segment_sum, x, pairs.ptr, pairs.index)
-        error = float((run() - want).norm() / want.norm())
-        ms = median(milliseconds(run, 5, DEVICE, 2))
-        kernels.SHORT_SHAPE, kernels.MANY_ROWS = before
-        moved = (len(pairs) * (4 * width + 8) + pairs.num_rows * (4 * width + 8)) / 1e6
-        say(f"sums {shape!s:<12} {ms:7.3f} ms, {moved / ms:6.0f} GB/s read row by row, error {error:.2g}")
+    moved = (len(pairs) + pairs.num_rows) * (4 * width + 8) / 1e9
+    say(f"sums: {moved:.2f} GB read row by row, error {float((run() - want).norm() / want.norm()):.2g}")
+
+
+def products(rows: int = 10**6) -> None:
+    for width in (64, 256):
+        x, w = torch.randn(rows, width, device=DEVICE), torch.randn(width, width, device=DEVICE)
+        x, w = x.requires_grad_(), w.requires_grad_()
+        for name, run in (("halves", linear), ("PyTorch", F.linear)):
+            step = Step(lambda run=run, x=x, w=w: run(x, w), [x, w], torch.randn(rows, width, device=DEVICE))
+            times = split_times({"": step}, 5, DEVICE, 2)[""]
+            forward, backward = median(times["forward"]), median(times["backward"])
+            rate = 6 * rows * width**2 / (forward + backward) / 1e9
+            both = f"forward {forward:.3f} backward {backward:.3f} ms"
+            say(f"product {width:3} {name:<8} {both}, {rate:.0f} TFLOP/s")
 
 
 def cost(names: tuple[str, ...] = ("ehnn-mlp", "ehnn-transformer")) -> None:
+    from ehnn.ops.phi import fused_kernels
+
     h = drop_isolated(random_hypergraph(1024, 128, orders=(2, 10), seed=0)).to(DEVICE)
     x = torch.randn(h.num_nodes, 64, device=DEVICE).requires_grad_()
-    for name in names:
-        pair = make_pair(name, h)
-        for relation in pair.overlaps:
-            relation.prepare()
-        step = make_step(pair, lambda pair=pair: pair(x), x)
-        step()
-        eager = median(milliseconds(step, 20, DEVICE))
-        graph = median(milliseconds(record_graph(step), 50, DEVICE))
-        say(f"cost {name:<20} eager {eager:7.3f} graph {graph:7.3f} ms")
+    for few in (fused_kernels.FEW_ROWS, 0):
+        fused_kernels.FEW_ROWS = few
+        for name in names:
+            pair = make_pair(name, h)
+            for relation in pair.overlaps:
+                relation.prepare()
+            step = make_step(pair, lambda pair=pair: pair(x), x)
+            step()
+            eager = median(milliseconds(step, 20, DEVICE))
+            graph = median(milliseconds(record_graph(step), 50, DEVICE))
+            kind = "cost" if few else "cost, large blocks,"
+            say(f"{kind} {name:<20} eager {eager:7.3f} graph {graph:7.3f} ms")
 
 
 def overlaps(data_dir: str | None) -> None:
@@ -443,9 +515,7 @@ def warm(job: tuple[str, Any]) -> str:
     kind, what = job
     begin = time.perf_counter()
     try:
-        if kind == "sweep":
-            try_config(20_000, *what)
-        elif kind in ("check", "phi"):
+        if kind in ("check", "phi"):
             case = Case(*what[0])
             with matmul_precision(what[1]):
                 if declines(case) is None:
@@ -474,9 +544,7 @@ def warm_jobs(parts: list[str]) -> list[tuple[str, Any]]:
     if "cost" in parts:
         jobs += [("cost", ("ehnn-mlp",)), ("cost", ("ehnn-transformer",))]
     if "phi" in parts:
-        jobs += [("phi", ((20_000, d), precision)) for precision in ("highest", "high") for d in (32, 64)]
-    if "sweep" in parts:
-        jobs += [("sweep", one) for one in sweep_configs()]
+        jobs += [("phi", ((20_000, d), "highest")) for d in (32, 64)]
     return jobs
 
 
@@ -502,7 +570,8 @@ PHI_LINE = re.compile(
     r" +[\d.]+ TFLOP/s, +([\d.]+) MB"
 )
 PAIR_LINE = re.compile(
-    r"pair (\d)e\+0(\d) (\S+(?: HypergraphConv)?) +(\w+) +eager +([\d.]+) graph +([\d.na]+) ms +([\d.]+) MB"
+    r"(pair|steps) (\d)e\+0(\d) (\S+(?: HypergraphConv)?) +(\w+) +"
+    r"eager +([\d.]+) graph +([\d.na]+) ms +([\d.]+) MB"
     r"(?: +needs ([\d.e+]+) MB, ([\d.e+]+) GFLOP: ([\d.e-]+) ms \(\w+\), x([\d.]+))?"
 )
 COST_LINE = re.compile(r"cost (\S+) +eager +([\d.]+) graph +([\d.]+) ms")
@@ -520,8 +589,10 @@ def rows_of(text: str) -> list[dict[str, Any]]:
             (f"{int(rows):.0e} rows of {d}, cuda, {precision}".replace("e+0", "e"), model, values, 5)
         )
     needs = "needed_mb", "needed_gflop", "roofline_ms", "times_roofline"
-    for first, power, model, precision, eager, graph, peak, *needed in PAIR_LINE.findall(text):
-        own = f"{model}, fused phi" if model.startswith("ehnn") else model
+    for kind, first, power, model, precision, eager, graph, peak, *needed in PAIR_LINE.findall(text):
+        if not model.startswith("ehnn") and kind == "steps":
+            continue
+        own = f"{model}, {'fused phi' if kind == 'pair' else 'steps'}" if model.startswith("ehnn") else model
         values = {
             "eager_ms": eager,
             "graph_ms": graph,
@@ -547,6 +618,8 @@ def main() -> None:
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--data-dir")
     parser.add_argument("--processes", type=int, default=12, help="that compile at the start")
+    parser.add_argument("--tune", action="store_true", help="choose grids and shapes by time first")
+    parser.add_argument("--alone", action="store_true", help="run one part in this process")
     parser.add_argument("--warm", type=int, help="compile the jobs of this process, and end")
     parser.add_argument("--read", type=Path, help="write rows of what an earlier call printed into this file")
     parser.add_argument("--ran", help="with --read: command, commit, hardware and date, between semicolons")
@@ -567,24 +640,32 @@ def main() -> None:
             if "Error" in line or "Exception" in line:
                 say(line)
         return
+    if given.alone:
+        run = {
+            "check": check_all, "pair": pairs, "cost": cost, "overlap": partial(overlaps, given.data_dir),
+            "profile": profile, "steps": pairs, "phi": phi_sizes, "products": products,
+        }  # fmt: skip
+        (part,) = given.part
+        if given.tune and part in ("pair", "profile"):
+            for choose in (tune_phi, tune_sums):
+                choose()
+                free()
+        run[part]()
+        return
     warm_up(given.part, given.processes)
     say(f"copy {copy_bandwidth(DEVICE, 2048) / 1e9:.0f} GB/s, {torch.cuda.get_device_name()}")
-    run = {
-        "check": check,
-        "sweep": sweep,
-        "phi": phi_sizes,
-        "pair": pairs,
-        "profile": profile,
-        "sums": sums,
-        "cost": cost,
-        "overlap": partial(overlaps, given.data_dir),
-    }
     for part in given.part:
+        on = "0" if part == "steps" else os.environ["EHNN_FUSED_PHI"]
+        more = ["--tune"] * given.tune + (["--data-dir", given.data_dir] if given.data_dir else [])
+        command = [sys.executable, __file__, "--alone", "--part", part, *more]
+        say(f"part {part}")
         try:
-            run[part]()
-        except Exception:
-            traceback.print_exc()
-        free()
+            done = subprocess.run(
+                command, env={**os.environ, "EHNN_FUSED_PHI": on}, timeout=PART_SECONDS, check=False
+            )
+            say(f"part {part} ended with {done.returncode}")
+        except subprocess.TimeoutExpired:
+            say(f"part {part} took too long")
 
 
 if __name__ == "__main__":

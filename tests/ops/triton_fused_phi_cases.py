@@ -41,7 +41,7 @@ reason = functools.partial(reason_of, phi_fused)
 def check_compiled() -> None:
     tensors, pairs = compare_compiled(fused_phi)
     x, gamma, beta, w1, *rest = (t.unsqueeze(0) for t in tensors)
-    masks, codes, b2 = (*[None, 0.0, None, None] * 2, 2), torch.randn(1, 4, CODE), rest[2]
+    masks, codes, b2 = [None, 0.0, None, None] * 2, torch.randn(1, 4, CODE), rest[2]
     forward = (x, pairs.index, None, codes, None, [gamma, beta, w1, *rest], *masks, torch.float32)
     backward = (x, x, *_forward(*forward)[1:], pairs.index, b2, *masks)
     unfold = (_backward(*backward)[1], torch.randn(1, 4, 16), codes, gamma, beta, w1, True)
@@ -83,12 +83,15 @@ def check_edges() -> None:
     phi_fused.ENABLED = True
     for d in phi_fused.WIDTHS:
         assert reason(d, torch.zeros(2, d)) is None
+    phi_fused.FEWEST_ROWS = 3
+    assert reason(64, x) == "it takes at least 3 rows, got 2"
+    phi_fused.FEWEST_ROWS = 1
     assert reason(64, torch.zeros(10**6, 1).expand(-1, 64)) is None  # any number of rows
     assert reason(64, x.bfloat16()) is None
     for d in (48, 512, 8):
         assert "it takes equal widths" in reason(d, torch.zeros(2, d))
     assert "got 64 and 32" in reason(64, x, 32)
-    assert "there are no rows" in reason(64, x[:0])
+    assert "got 0" in reason(64, x[:0])
     assert all("float32" in reason(64, x.to(kind)) for kind in (torch.float64, torch.float16))
     with torch.autocast("cpu", torch.float16):
         assert "autocast to torch.float16" in reason(64, x)
@@ -102,6 +105,7 @@ def check_edges() -> None:
 
 
 if __name__ == "__main__":
+    phi_fused.WIDTHS, phi_fused.FEWEST_ROWS = (16, 32, 64), 1  # smaller cases take less time
     with use_backend("triton"):
         for rows in (1, 33):
             for orders, masks in zip((1, 3, 70), masks_of(rows), strict=True):

@@ -34,7 +34,7 @@ def _halves_kernel(w, halves, power, n, k, w_run, w_row, BLOCK_N: tl.constexpr, 
     for first in range(0, k, BLOCK_K):
         both = (row < n)[:, None] & (first + col < k)[None, :]
         value = tl.load(w + row[:, None] * w_row + (first + col)[None, :], mask=both, other=0.0)
-        high, low = _split(value * up, 2)
+        high, low = _split(value * up)
         place = halves + run * 2 * n * k + row[:, None] * k + (first + col)[None, :]
         tl.store(place, high, mask=both)
         tl.store(place + n * k, low, mask=both)
@@ -56,10 +56,10 @@ def _linear_kernel(
     total = tl.zeros([BLOCK_M, BLOCK_N], dtype=tl.float32)
     for first in range(0, k, BLOCK_K):
         some, of_w = live[:, None] & (first + part < k)[None, :], in_n[None, :] & (first + part < k)[:, None]
-        high, low, down = _halves_of_rows(tl.load(x_at + first, mask=some, other=0.0), 2)
+        high, low, down = _halves_of_rows(tl.load(x_at + first, mask=some, other=0.0))
         w_high = tl.load(w_at + first, mask=of_w, other=0.0)
         w_low = tl.load(w_at + first + n * k, mask=of_w, other=0.0)
-        total += _product(high, low, w_high, w_low, 2) * down
+        total += _product(high, low, w_high, w_low) * down
     total *= tl.load(power + run * blocks + place % blocks)
     if HAS_BIAS:
         total += tl.load(b + run * b_run + col, mask=in_n, other=0)[None, :]
@@ -82,9 +82,9 @@ def _sum_kernel(a, b, part, rows, n, k, a_run, a_row, b_run, b_row, TILE: tl.con
         right = tl.load(
             b + run * b_run + row[:, None] * b_row + j[None, :], mask=live & (j < k)[None, :], other=0.0
         )
-        high, low, down = _halves(left, 2)
-        b_high, b_low, b_down = _halves(right, 2)
-        total += _product(tl.trans(high), tl.trans(low), b_high, b_low, 2) * (down * b_down)
+        high, low, down = _halves(left)
+        b_high, b_low, b_down = _halves(right)
+        total += _product(tl.trans(high), tl.trans(low), b_high, b_low) * (down * b_down)
     part += (run * programs + program) * n * k
     both = (i < n)[:, None] & (j < k)[None, :]
     tl.store(part + i[:, None] * k + j[None, :], total, mask=both)

@@ -9,13 +9,11 @@ for each row, with act = dropout ∘ relu, t the row of its order in a table and
 the residual plus b₃. Without a second hidden layer h₂ is h₁. Nothing but x is kept: the backward pass makes
 h₁ and h₂ again and follows the formulas of `triton`, where the gradient of r is that of b₃ by rows of m.
 
-It is off unless the environment variable ``EHNN_FUSED_PHI`` is 1. It agrees with the definition in Triton's
-interpreter, but its present form has not yet been measured on a GPU.
+It is off unless the environment variable ``EHNN_FUSED_PHI`` is 1.
 
-A float32 product is six bfloat16 products on tensor cores: each number is a sum of three with 8 bits, and
-what the six leave out is 2⁻²⁴ of the product. It is one TF32 product where
-`torch.set_float32_matmul_precision` allows that. Rows in bfloat16, and autocast to it, take one bfloat16
-product. Sums and everything between products are float32.
+Products of float32 are three products of halves on tensor cores, see `triton_halves`: as accurate as float32,
+so that TF32, bfloat16 and autocast to it change nothing but the dtype of y. Sums and everything between
+products are float32.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from torch import Tensor
 from ehnn.hypergraph import SparsePattern
 
 from ..autograd import differentiable, opaque
-from ..dispatch import in_forward_mode, not_on, tf32
+from ..dispatch import in_forward_mode, not_on
 from ..dropout import Mask, drawn
 from ..segment_sum.linear_map import Sum, sum_of, transposed_runs
 from ..segment_sum.triton import kernel as triton_sum
@@ -38,7 +36,9 @@ from .naive import PhiWeights, Residual
 
 FEW_ORDERS = 64
 """Up to so many rows of a table the kernel makes its gradient too; beyond, a segment sum does."""
-WIDTHS = (16, 32, 64)
+WIDTHS = (32, 64)
+FEWEST_ROWS = 64
+"""Below, the error of a product of halves may be more than twice that of a float32 product."""
 ENABLED = os.environ.get("EHNN_FUSED_PHI") == "1"
 
 
@@ -62,8 +62,8 @@ def supports(
         )
     if d != d_out or d not in WIDTHS:
         return f"it takes equal widths among {WIDTHS}, got {d} and {d_out}"
-    if not torch.compiler.is_compiling() and not x.shape[0]:
-        return "there are no rows"
+    if not torch.compiler.is_compiling() and x.shape[0] < FEWEST_ROWS:
+        return f"it takes at least {FEWEST_ROWS} rows, got {x.shape[0]}"
     return "it has no forward-mode derivative" if in_forward_mode() else None
 
 
@@ -83,7 +83,6 @@ def run(
         [None if pairs is None else pairs.index for pairs in both],
         [None if pairs is None else sum_of(triton_sum, pairs, cut=True) for pairs in both],
         constants + [(0.0, None, None)] * missing,
-        1 if kind == torch.bfloat16 or tf32() else 2,
         kind,
     )
     first, *middle = weights.hidden
@@ -100,16 +99,15 @@ def _autocast(x: Tensor) -> torch.dtype | None:
 @dataclass(eq=False)
 class Fused:
     """What is constant: of both tables, where rows find their number and how the rows of a number are added
-    up; (p, rows, whole) of both masks; halves of a number; the dtype of y."""
+    up; (p, rows, whole) of both masks; the dtype of y."""
 
     index: list[Tensor | None]
     sums: list[Sum | None]
     masks: list[tuple[float, Tensor | None, int | None]]
-    parts: int
     dtype: torch.dtype
 
     def with_seeds(self, seed1: Tensor | None, seed2: Tensor | None) -> tuple[Any, ...]:
-        return seed1, *self.masks[0], seed2, *self.masks[1], self.parts
+        return seed1, *self.masks[0], seed2, *self.masks[1]
 
 
 def _phi_forward(
@@ -175,24 +173,24 @@ def _forward(
     x: Tensor, index: Tensor | None, last_index: Tensor | None, codes: Tensor | None,
     residual: Tensor | None, params: List[Tensor], seed1: Tensor | None, p1: float,  # noqa: UP006
     rows1: Tensor | None, whole1: int | None, seed2: Tensor | None, p2: float, rows2: Tensor | None,
-    whole2: int | None, parts: int, dtype: torch.dtype,
+    whole2: int | None, dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import forward
 
     masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
-    return forward(x, index, last_index, codes, residual, params, masks, parts, dtype)
+    return forward(x, index, last_index, codes, residual, params, masks, dtype)
 
 
 @opaque("ehnn::fused_phi_backward", _fake_backward)
 def _backward(
     grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Tensor | None,
     b2: Tensor | None, seed1: Tensor | None, p1: float, rows1: Tensor | None, whole1: int | None,
-    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, parts: int,
+    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import backward
 
     masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
-    return backward(grad, x, halves, scales, table, index, b2, masks, parts)
+    return backward(grad, x, halves, scales, table, index, b2, masks)
 
 
 @opaque("ehnn::fused_phi_unfold", _fake_unfold)

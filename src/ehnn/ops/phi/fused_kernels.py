@@ -47,11 +47,10 @@ def _square(w, ROW: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
-def _both(parts, which: tl.constexpr, D: tl.constexpr, PARTS: tl.constexpr):
+def _both(parts, which: tl.constexpr, D: tl.constexpr):
     """High and low halves of a weight."""
-    high = _square(parts + 2 * which * D * D, D, D)
-    low = _square(parts + (2 * which + 1) * D * D, D, D) if PARTS == 2 else high
-    return high, low
+    parts += 2 * which * D * D
+    return _square(parts, D, D), _square(parts + D * D, D, D)
 
 
 @triton.jit
@@ -82,7 +81,7 @@ def _fold_kernel(
             w = _square(w3 + run * w3_run, W3_ROW, D).to(tl.float32)
         else:
             w = _square(w2 + run * w2_run, W2_ROW, D).to(tl.float32)
-        high, low, down = _halves(w, 2)
+        high, low, down = _halves(w)
         place = halves + (run * squares + which) * 2 * D * D + i[:, None] * D + i[None, :]
         tl.store(place, high)
         tl.store(place + D * D, low)
@@ -180,17 +179,17 @@ def _forward_kernel(
     p1, p2, scale1, scale2, rows, x_run, t_run, l_run, b2_run, y, y_run, Y_ROW: tl.constexpr,
     X_ROW: tl.constexpr, BLOCK: tl.constexpr, D: tl.constexpr, DEEP: tl.constexpr, ORDERS: tl.constexpr,
     LASTS: tl.constexpr, DROP1: tl.constexpr, DROP2: tl.constexpr, NUMBERED1: tl.constexpr,
-    NUMBERED2: tl.constexpr, PARTS: tl.constexpr,
+    NUMBERED2: tl.constexpr,
 ):  # fmt: skip
     """ORDERS, LASTS: whether the tables have many rows. DEEP: whether there is a second hidden layer."""
     run, squares = tl.program_id(1).to(tl.int64), 3 if DEEP else 2
     parts += run * squares * 2 * D * D
     scales += run * squares
-    w1, w1_low = _both(parts, 0, D, PARTS)
-    w3, w3_low = _both(parts, 2 if DEEP else 1, D, PARTS)
+    w1, w1_low = _both(parts, 0, D)
+    w3, w3_low = _both(parts, 2 if DEEP else 1, D)
     down1, down3 = tl.load(scales), tl.load(scales + squares - 1)
     if DEEP:
-        w2, w2_low = _both(parts, 1, D, PARTS)
+        w2, w2_low = _both(parts, 1, D)
         down2 = tl.load(scales + 1)
         bias = tl.load(b2 + run * b2_run + tl.arange(0, D))[None, :].to(tl.float32)
     start, end, step = tl.program_id(0), tl.cdiv(rows, BLOCK), tl.num_programs(0)
@@ -198,18 +197,18 @@ def _forward_kernel(
         first = tl.cast(block, tl.int64) * BLOCK
         live = tl.arange(0, BLOCK) < rows - first
         xhat, _ = _normal(_rows(x + run * x_run, first, live, X_ROW, BLOCK, D, False), D)
-        high, low, down = _halves_of_rows(xhat, PARTS)
-        h = _product(high, low, tl.trans(w1), tl.trans(w1_low), PARTS) * (down * down1)
+        high, low, down = _halves_of_rows(xhat)
+        h = _product(high, low, tl.trans(w1), tl.trans(w1_low)) * (down * down1)
         h += _from_table(table + run * t_run, index, first, live, BLOCK, D, ORDERS)
         h = _act(h, first, live, seed1 + run, numbers1, whole1, p1, scale1, BLOCK, D, DROP1, NUMBERED1, False)
-        high, low, down = _halves_of_rows(h, PARTS)
+        high, low, down = _halves_of_rows(h)
         if DEEP:
-            h = _product(high, low, tl.trans(w2), tl.trans(w2_low), PARTS) * (down * down2) + bias
+            h = _product(high, low, tl.trans(w2), tl.trans(w2_low)) * (down * down2) + bias
             h = _act(
                 h, first, live, seed2 + run, numbers2, whole2, p2, scale2, BLOCK, D, DROP2, NUMBERED2, False
             )
-            high, low, down = _halves_of_rows(h, PARTS)
-        value = _product(high, low, tl.trans(w3), tl.trans(w3_low), PARTS) * (down * down3)
+            high, low, down = _halves_of_rows(h)
+        value = _product(high, low, tl.trans(w3), tl.trans(w3_low)) * (down * down3)
         value += _from_table(last + run * l_run, last_index, first, live, BLOCK, D, LASTS)
         value += _rows(x + run * x_run, first, live, X_ROW, BLOCK, D, True)
         _store(y + run * y_run, value, first, live, Y_ROW, BLOCK, D)
@@ -229,7 +228,7 @@ def _backward_kernel(
     scale2, rows, x_run, t_run, b2_run, grad, g_run, dx, dx_run, dz, sums, size, orders, FEW: tl.constexpr,
     G_ROW: tl.constexpr, DX_ROW: tl.constexpr, X_ROW: tl.constexpr,
     BLOCK: tl.constexpr, D: tl.constexpr, DEEP: tl.constexpr, ORDERS: tl.constexpr, DROP1: tl.constexpr,
-    DROP2: tl.constexpr, NUMBERED1: tl.constexpr, NUMBERED2: tl.constexpr, PARTS: tl.constexpr,
+    DROP2: tl.constexpr, NUMBERED1: tl.constexpr, NUMBERED2: tl.constexpr,
 ):  # fmt: skip
     """FEW: at least as many as the rows of a table whose gradient is made here; 0 where dz is written.
 
@@ -244,11 +243,11 @@ def _backward_kernel(
     square = sums + cols[:, None] * D + cols[None, :]
     parts += run * squares * 2 * D * D
     scales += run * squares
-    w1, w1_low = _both(parts, 0, D, PARTS)
-    w3, w3_low = _both(parts, 2 if DEEP else 1, D, PARTS)
+    w1, w1_low = _both(parts, 0, D)
+    w3, w3_low = _both(parts, 2 if DEEP else 1, D)
     down1, down3 = tl.load(scales), tl.load(scales + squares - 1)
     if DEEP:
-        w2, w2_low = _both(parts, 1, D, PARTS)
+        w2, w2_low = _both(parts, 1, D)
         down2 = tl.load(scales + 1)
         bias = tl.load(b2 + run * b2_run + cols)[:, None].to(tl.float32)
     table += run * t_run
@@ -260,56 +259,55 @@ def _backward_kernel(
         first, more = tl.cast(block, tl.int64) * BLOCK, block >= step
         live = tl.arange(0, BLOCK) < rows - first
         xhat, _ = _normal(_rows(x, first, live, X_ROW, BLOCK, D, False), D)
-        n, n_low, n_down = _halves(xhat, PARTS)
-        h = _product(w1, w1_low, tl.trans(n), tl.trans(n_low), PARTS) * (n_down * down1)
+        n, n_low, n_down = _halves(xhat)
+        h = _product(w1, w1_low, tl.trans(n), tl.trans(n_low)) * (n_down * down1)
         if ORDERS:
             number = _numbers(index, first, live, BLOCK)
             h += tl.load(table + number[None, :] * D + cols[:, None])
         else:
             h += tl.load(table + cols)[:, None]
         h = _act(h, first, live, seed1 + run, numbers1, whole1, p1, scale1, BLOCK, D, DROP1, NUMBERED1, True)
-        h1, h1_low, h1_down = _halves(h, PARTS)
+        h1, h1_low, h1_down = _halves(h)
         h2, h2_low, h2_down = h1, h1_low, h1_down
         if DEEP:
-            h = _product(w2, w2_low, h1, h1_low, PARTS) * (h1_down * down2) + bias
+            h = _product(w2, w2_low, h1, h1_low) * (h1_down * down2) + bias
             h = _act(
                 h, first, live, seed2 + run, numbers2, whole2, p2, scale2, BLOCK, D, DROP2, NUMBERED2, True
             )
-            h2, h2_low, h2_down = _halves(h, PARTS)
+            h2, h2_low, h2_down = _halves(h)
         g = _rows(grad, first, live, G_ROW, BLOCK, D, False)
         _add(vector + D, tl.sum(g, 0), more, whole_row)
-        high, low, down = _halves(g, PARTS)
-        value = _product(h2, h2_low, high, low, PARTS) * (h2_down * down)
+        high, low, down = _halves(g)
+        value = _product(h2, h2_low, high, low) * (h2_down * down)
         across = sums + (squares - 1) * D * D + cols[:, None] + cols[None, :] * D
         _add(across, value, more, whole_square)
-        z = _product(tl.trans(w3), tl.trans(w3_low), tl.trans(high), tl.trans(low), PARTS) * (down * down3)
+        z = _product(tl.trans(w3), tl.trans(w3_low), tl.trans(high), tl.trans(low)) * (down * down3)
         if DEEP:
             z = tl.where(h2 > 0, z * scale2, 0.0)
             _add(vector + 2 * D, tl.sum(z, 1), more, whole_row)
-            high, low, down = _halves(z, PARTS)
-            value = _product(high, low, tl.trans(h1), tl.trans(h1_low), PARTS) * (h1_down * down)
+            high, low, down = _halves(z)
+            value = _product(high, low, tl.trans(h1), tl.trans(h1_low)) * (h1_down * down)
             _add(square + D * D, value, more, whole_square)
-            z = _product(tl.trans(w2), tl.trans(w2_low), high, low, PARTS) * (down * down2)
+            z = _product(tl.trans(w2), tl.trans(w2_low), high, low) * (down * down2)
         z = tl.where(h1 > 0, z * scale1, 0.0)
         _add(vector, tl.sum(z, 1), more, whole_row)
-        high, low, down = _halves(z, PARTS)
-        _add(square, _product(high, low, n, n_low, PARTS) * (n_down * down), more, whole_square)
+        high, low, down = _halves(z)
+        _add(square, _product(high, low, n, n_low) * (n_down * down), more, whole_square)
         if ORDERS and FEW > 0:
             each = tl.arange(0, FEW)
             ones = (number[:, None] == each[None, :]).to(tl.float16)
-            value = tl.dot(high, ones)
-            if PARTS == 2:
-                value = tl.dot(low, ones, value)
+            value = tl.dot(high, ones, tl.dot(low, ones))
             place = sums + squares * D * D + (squares + each[None, :]) * D + cols[:, None]
             _add(place, value * down, more, (each < orders)[None, :] & whole_row[:, None])
         elif ORDERS:
             _store(dz + run * rows * D, tl.trans(z), first, live, D, BLOCK, D)
-        dn = tl.trans(_product(tl.trans(w1), tl.trans(w1_low), high, low, PARTS) * (down * down1))
+        dn = tl.trans(_product(tl.trans(w1), tl.trans(w1_low), high, low) * (down * down1))
         xhat, rstd = _normal(_rows(x, first, live, X_ROW, BLOCK, D, True), D)
         along = tl.sum(dn * xhat, 1) / D
         dn = rstd[:, None] * (dn - (tl.sum(dn, 1) / D)[:, None] - xhat * along[:, None])
         dn += _rows(grad, first, live, G_ROW, BLOCK, D, True)
         _store(dx + run * dx_run, dn, first, live, DX_ROW, BLOCK, D)
+        tl.debug_barrier()  # another thread may read the sums next time
 
 
 # ---------------------------------------------------------------------- gradients of the first layer
@@ -349,7 +347,7 @@ def _unfold_kernel(
 
 def forward(
     x: Tensor, index: Tensor | None, last_index: Tensor | None, codes: Tensor | None, residual: Tensor | None,
-    params: list[Tensor], masks: Masks, parts: int, dtype: torch.dtype,
+    params: list[Tensor], masks: Masks, dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """y ``[runs, rows, d]``, and for the backward pass the halves of the weights, their powers of two and the
     table ``[runs, orders, d]``; ``params`` are γ, β, W₁, b₁, (W₂, b₂,) W₃, b₃."""
@@ -377,14 +375,14 @@ def forward(
     _forward_kernel[grid](
         x, table, places[0], last, places[1], halves, scales, b2, *masked, x.stride(0), table.stride(0),
         last.stride(0), b2.stride(0), y, y.stride(0), Y_ROW=y.stride(1), X_ROW=x.stride(1), DEEP=deep,
-        ORDERS=index is not None, LASTS=last_index is not None, PARTS=parts, **drop, **shape,
+        ORDERS=index is not None, LASTS=last_index is not None, **drop, **shape,
     )  # fmt: skip
     return y, halves, scales, table
 
 
 def backward(
     grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Tensor | None,
-    b2: Tensor | None, masks: Masks, parts: int,
+    b2: Tensor | None, masks: Masks,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradient of x; sums over rows, see `_backward_kernel`; and the gradient of what the table is added
     to (``[runs, 0, d]`` for few orders)."""
@@ -401,7 +399,7 @@ def backward(
         x, table, x if index is None else index.contiguous(), halves, scales, b2, *masked, x.stride(0),
         table.stride(0), b2.stride(0), grad, grad.stride(0), dx, dx.stride(0), dz, part, size, orders,
         FEW=max(16, triton.next_power_of_2(orders)) if few else 0, G_ROW=grad.stride(1),
-        DX_ROW=dx.stride(1), X_ROW=x.stride(1), DEEP=squares == 3, ORDERS=index is not None, PARTS=parts,
+        DX_ROW=dx.stride(1), X_ROW=x.stride(1), DEEP=squares == 3, ORDERS=index is not None,
         **drop, **shape,
     )  # fmt: skip
     return dx, total_of(part), dz
