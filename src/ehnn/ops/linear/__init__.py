@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..autograd import differentiable, opaque
-from ..dispatch import Implementation, Operation, definition, in_forward_mode, not_on, tf32
+from ..dispatch import Implementation, Operation, definition, in_forward_mode, not_on, old_triton, tf32
 
 FEWEST_ROWS = 8192
 """Below, a product is as short as the launch of its kernel."""
@@ -38,7 +38,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _declines(x: Tensor, weight: Tensor, bias: Tensor | None) -> str | None:
-    reason = not_on(x, "triton")
+    reason = not_on(x, "triton") or old_triton()
     if reason:
         return reason
     if not x.dtype == weight.dtype == torch.float32 or torch.is_autocast_enabled(x.device.type):

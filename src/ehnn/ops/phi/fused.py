@@ -28,7 +28,7 @@ from torch import Tensor
 from ehnn.hypergraph import SparsePattern
 
 from ..autograd import differentiable, opaque
-from ..dispatch import in_forward_mode, not_on
+from ..dispatch import in_forward_mode, not_on, old_triton
 from ..dropout import Mask, drawn
 from ..segment_sum.linear_map import Sum, sum_of, transposed_runs
 from ..segment_sum.triton import kernel as triton_sum
@@ -49,7 +49,7 @@ def supports(
     """Why the fused kernel does not take these, or None; empty while it is switched off."""
     if not ENABLED:
         return ""
-    reason = not_on(x, "triton") or drawn(*masks)
+    reason = not_on(x, "triton") or old_triton() or drawn(*masks)
     if reason:
         return reason
     d, d_out = x.shape[1], weights.last[0].shape[0]
@@ -116,7 +116,7 @@ def _phi_forward(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     params = [gamma, beta, w1, b1, *([] if w2 is None else [w2, b2]), w3, b3]
     given = of.with_seeds(seed1, seed2)
-    return _forward(x, *of.index, codes, residual, params, *given, of.dtype)  # type: ignore[call-arg]
+    return _forward(x, of.index[0], of.index[1], codes, residual, params, *given, of.dtype)  # type: ignore[call-arg]
 
 
 def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
