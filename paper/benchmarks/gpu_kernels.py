@@ -151,7 +151,7 @@ def check() -> None:
 
 def check_all() -> None:
     check()
-    for part in (check_products, check_layers):
+    for part in (check_grids, check_products, check_layers):
         try:
             part()
         except Exception as error:
@@ -168,6 +168,19 @@ def errors_of(
         error, allowed = (float((t.double() - want).norm() / want.norm().clamp(min=1e-30)) for t in (a, b))
         found[name] = error / max(allowed, float(torch.finfo(a.dtype).eps) / 4)
     return found
+
+
+def check_grids() -> None:
+    """Whether five runs of φ give the same bits, where programs take many blocks of rows, or one each."""
+    from ehnn.ops.phi import fused_kernels
+
+    before, case = fused_kernels.BACKWARD, Case(200_003, 64)
+    for each in (1, 2, 4, 10**6):
+        fused_kernels.BACKWARD = (64, each, 255)
+        first, *others = (case.outcome(fused.run) for _ in range(5))
+        same = [all(map(torch.equal, first, other)) for other in others]
+        say(f"check: {each} programs for each processor, equal bits of five runs: {all(same)}")
+    fused_kernels.BACKWARD = before
 
 
 def check_products() -> None:
@@ -425,7 +438,7 @@ def tune_phi(rows: int = 10**6, width: int = 64) -> None:
     put = partial(setattr, fused_kernels)
     grids = [(64, each, 168) for each in (3, 2, 6, 10**6)]
     fastest("forward", grids, partial(put, "FORWARD"), step.forward)
-    grids = [(64, each, 255) for each in (2, 1, 4, 8)]
+    grids = [(64, each, 255) for each in (2, 1, 4, 10**6)]
     fastest("backward", grids, partial(put, "BACKWARD"), backward)
 
 
