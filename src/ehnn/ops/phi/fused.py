@@ -34,8 +34,6 @@ from ..segment_sum.linear_map import Sum, sum_of, transposed_runs
 from ..segment_sum.triton import kernel as triton_sum
 from .naive import PhiWeights, Residual
 
-FEW_ORDERS = 64
-"""Up to so many rows of a table the kernel makes its gradient too; beyond, a segment sum does."""
 WIDTHS = (32, 64)
 FEWEST_ROWS = 64
 """Below, the error of a product of halves may be more than twice that of a float32 product."""
@@ -128,9 +126,7 @@ def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
     flat, vectors = sums.split([squares * d * d, sums.shape[1] - squares * d * d], 1)
     squared, vectors = flat.reshape(runs, squares, d, d), vectors.reshape(runs, -1, d)
     of_b1, of_b3 = vectors[:, 0], vectors[:, 1]
-    of_table = vectors[:, :1] if by_order is None else vectors[:, squares:]
-    if by_order is not None and dz.shape[1]:
-        of_table = transposed_runs(by_order, dz)
+    of_table = vectors[:, :1] if by_order is None else transposed_runs(by_order, dz)
     made = _unfold(sums, of_table, codes, gamma, beta, w1, w2 is not None)
     of_w1, of_gamma, of_beta = made.split([w1[0].numel(), d, d], 1)
     middle = (None, None) if w2 is None else (squared[:, 1], vectors[:, 2])
@@ -155,10 +151,8 @@ def _fake(
 def _fake_backward(
     grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Any, *_: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    (runs, rows, d), squares, orders = x.shape, halves.shape[1], table.shape[1]
-    few = orders <= FEW_ORDERS
-    size = squares * (d + 1) * d + (orders * d if few and index is not None else 0)
-    shapes = (runs, size), (runs, 0 if few else rows, d)
+    (runs, rows, d), squares = x.shape, halves.shape[1]
+    shapes = (runs, squares * (d + 1) * d), (runs, 0 if index is None else rows, d)
     return torch.empty_like(x), *(x.new_empty(shape, dtype=torch.float32) for shape in shapes)  # type: ignore[return-value]
 
 

@@ -28,11 +28,10 @@ from torch import Tensor
 
 from ..dropout.triton_kernels import _kept, rows_of
 from ..triton_halves import _halves, _halves_of_rows, _product, processors, total_of
-from .fused import FEW_ORDERS
 
 FEW_ROWS = 16384
 """Below so many rows, in all runs, a program takes 16 of them, so that there are enough programs."""
-FORWARD, BACKWARD = (64, 3, 168), (64, 2, 255)
+FORWARD, BACKWARD = (64, 6, 168), (64, 4, 255)
 """Rows of a block, programs for each processor, and registers of a thread, so that as many fit on it."""
 Masks = tuple[tuple[Any, ...], tuple[Any, ...]]
 
@@ -222,18 +221,17 @@ def _add(place, value, more, live):
     tl.store(place, value, mask=live)
 
 
-@triton.jit(do_not_specialize=["rows", "whole1", "whole2", "orders"])
+@triton.jit(do_not_specialize=["rows", "whole1", "whole2"])
 def _backward_kernel(
     x, table, index, parts, scales, b2, seed1, seed2, numbers1, numbers2, whole1, whole2, p1, p2, scale1,
-    scale2, rows, x_run, t_run, b2_run, grad, g_run, dx, dx_run, dz, sums, size, orders, FEW: tl.constexpr,
+    scale2, rows, x_run, t_run, b2_run, grad, g_run, dx, dx_run, dz, sums, size,
     G_ROW: tl.constexpr, DX_ROW: tl.constexpr, X_ROW: tl.constexpr,
     BLOCK: tl.constexpr, D: tl.constexpr, DEEP: tl.constexpr, ORDERS: tl.constexpr, DROP1: tl.constexpr,
     DROP2: tl.constexpr, NUMBERED1: tl.constexpr, NUMBERED2: tl.constexpr,
 ):  # fmt: skip
-    """FEW: at least as many as the rows of a table whose gradient is made here; 0 where dz is written.
+    """Sums of a program: of z̄₁ x̂ᵀ, (z̄₂ h₁ᵀ,) ȳ h₂ᵀ; of z̄₁, ȳ, (z̄₂). For many ORDERS z̄₁ is written too.
 
-    Sums of a program: of z̄₁ x̂ᵀ, (z̄₂ h₁ᵀ,) ȳ h₂ᵀ; of z̄₁, ȳ, (z̄₂); of z̄₁ by order. Rows and their
-    gradients are read again, which spares registers.
+    Rows and their gradients are read again, which spares registers.
     """
     run, squares = tl.program_id(1).to(tl.int64), 3 if DEEP else 2
     cols = tl.arange(0, D)
@@ -293,13 +291,7 @@ def _backward_kernel(
         _add(vector, tl.sum(z, 1), more, whole_row)
         high, low, down = _halves(z)
         _add(square, _product(high, low, n, n_low) * (n_down * down), more, whole_square)
-        if ORDERS and FEW > 0:
-            each = tl.arange(0, FEW)
-            ones = (number[:, None] == each[None, :]).to(tl.float16)
-            value = tl.dot(high, ones, tl.dot(low, ones))
-            place = sums + squares * D * D + (squares + each[None, :]) * D + cols[:, None]
-            _add(place, value * down, more, (each < orders)[None, :] & whole_row[:, None])
-        elif ORDERS:
+        if ORDERS:
             _store(dz + run * rows * D, tl.trans(z), first, live, D, BLOCK, D)
         dn = tl.trans(_product(tl.trans(w1), tl.trans(w1_low), high, low) * (down * down1))
         xhat, rstd = _normal(_rows(x, first, live, X_ROW, BLOCK, D, True), D)
@@ -385,22 +377,21 @@ def backward(
     b2: Tensor | None, masks: Masks,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradient of x; sums over rows, see `_backward_kernel`; and the gradient of what the table is added
-    to (``[runs, 0, d]`` for few orders)."""
+    to (``[runs, 0, d]`` for a table of one row)."""
     x, grad = rows_of(x), rows_of(grad)
-    (runs, rows, d), orders, squares = x.shape, table.shape[1], halves.shape[1]
-    few, b2 = orders <= FEW_ORDERS, scales if b2 is None else b2.contiguous()
+    (runs, rows, d), squares = x.shape, halves.shape[1]
+    b2 = scales if b2 is None else b2.contiguous()
     empty = partial(torch.empty, dtype=torch.float32, device=x.device)
     grid, shape = _launch(BACKWARD, x)
-    size = squares * (d + 1) * d + (orders * d if few and index is not None else 0)
+    size = squares * (d + 1) * d
     dx, part = torch.empty_like(x), empty((runs, grid[0], size))
-    dz = empty((runs, 0 if few else rows, d))
+    dz = empty((runs, 0 if index is None else rows, d))
     masked, drop = _masks(x, masks)
     _backward_kernel[grid](
         x, table, x if index is None else index.contiguous(), halves, scales, b2, *masked, x.stride(0),
-        table.stride(0), b2.stride(0), grad, grad.stride(0), dx, dx.stride(0), dz, part, size, orders,
-        FEW=max(16, triton.next_power_of_2(orders)) if few else 0, G_ROW=grad.stride(1),
-        DX_ROW=dx.stride(1), X_ROW=x.stride(1), DEEP=squares == 3, ORDERS=index is not None,
-        **drop, **shape,
+        table.stride(0), b2.stride(0), grad, grad.stride(0), dx, dx.stride(0), dz, part, size,
+        G_ROW=grad.stride(1), DX_ROW=dx.stride(1), X_ROW=x.stride(1), DEEP=squares == 3,
+        ORDERS=index is not None, **drop, **shape,
     )  # fmt: skip
     return dx, total_of(part), dz
 

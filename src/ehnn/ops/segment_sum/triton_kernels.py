@@ -73,7 +73,7 @@ SHORT = 16
 """Up to so many pairs in a row, on average, a program takes several rows."""
 MANY_ROWS = 8192
 """From so many rows on there are enough programs if each takes several."""
-SHORT_SHAPE = (16, 4, 4)
+SHORT_SHAPE = (4, 4, 1)
 """Rows of such a program for 64 channels, pairs at a time and warps."""
 
 
