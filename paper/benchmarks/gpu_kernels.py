@@ -154,8 +154,9 @@ def check() -> bool:
     return right
 
 
-BACKWARDS = ((64, 4, 255), (64, 2, 255), (64, 10**6, 255), (32, 2, 255), (16, 4, 255))
-"""Rows of a block, programs for each processor and registers of the backward pass of φ."""
+GRIDS = tuple(((64, 6, 168), one) for one in ((64, 4, 255), (64, 10**6, 255), (32, 2, 255), (16, 4, 255)))
+GRIDS += (((16, 4, 255), (16, 4, 255)),)
+"""Rows of a block, programs for each processor and registers, of both passes of φ."""
 PIECES = ("products", "apart", "short")
 """Products of halves, φ₂ of the pool by itself, sums of several short rows in a program."""
 FOUND = Path(tempfile.gettempdir()) / "ehnn-gpu-kernels.json"
@@ -168,7 +169,7 @@ def apply(found: dict[str, Any], few: bool = False) -> None:
     from ehnn.ops.phi import fused_kernels
     from ehnn.ops.segment_sum import triton_kernels
 
-    fused_kernels.BACKWARD = tuple(found["backward"])
+    fused_kernels.FORWARD, fused_kernels.BACKWARD = map(tuple, found["grids"])
     least = 512 if few else None
     fused_kernels.FEW_ROWS = least or fused_kernels.FEW_ROWS
     places = (
@@ -187,16 +188,16 @@ def check_all() -> None:
     """Of φ's grids, then of the other pieces, the first that are right."""
     from ehnn.ops.phi import fused_kernels
 
-    found: dict[str, Any] = {"backward": None, **dict.fromkeys(PIECES, True)}
-    for config in BACKWARDS:
-        fused_kernels.BACKWARD = config
+    found: dict[str, Any] = {"grids": None, **dict.fromkeys(PIECES, True)}
+    for config in GRIDS:
+        fused_kernels.FORWARD, fused_kernels.BACKWARD = config
         if same_bits(config) and check():
-            found["backward"] = config
+            found["grids"] = config
             break
         say(f"check: {config} IS WRONG")
-    if found["backward"] is None:
+    if found["grids"] is None:
         return
-    say(f"check: phi is right with {found['backward']}")
+    say(f"check: phi is right with {found['grids']}")
     FOUND.write_text(json.dumps({**found, **dict.fromkeys(PIECES, False)}))
     check_products()
     combinations = [(), *((piece,) for piece in PIECES), ("products", "apart"), ("products", "short"), PIECES]
@@ -490,12 +491,10 @@ def tune_phi(rows: int = 10**6, width: int = 64) -> None:
     def backward() -> Any:
         return torch.autograd.grad(y, step.inputs, case.grad, retain_graph=True)
 
-    put = partial(setattr, fused_kernels)
-    grids = [(64, each, 168) for each in (3, 2, 6, 10**6)]
-    fastest("forward", grids, partial(put, "FORWARD"), step.forward)
-    before = fused_kernels.BACKWARD
-    fastest("backward", BACKWARDS, partial(put, "BACKWARD"), backward)
-    fused_kernels.BACKWARD = before
+    put, before = partial(setattr, fused_kernels), (fused_kernels.FORWARD, fused_kernels.BACKWARD)
+    fastest("forward", sorted({one for one, _ in GRIDS}), partial(put, "FORWARD"), step.forward)
+    fastest("backward", sorted({one for _, one in GRIDS}), partial(put, "BACKWARD"), backward)
+    fused_kernels.FORWARD, fused_kernels.BACKWARD = before
 
 
 def tune_sums(size: int = 10**7, width: int = 64) -> None:

@@ -214,11 +214,22 @@ def _forward_kernel(
 
 
 @triton.jit
-def _add(place, value, more, live):
-    """To a sum of this program, which begins with its first block of rows."""
+def _add(sums, value, more, D: tl.constexpr):
+    """To a sum ``[d]`` of this program, which begins with its first block of rows."""
+    place = sums + tl.arange(0, D)
     if more:
-        value += tl.load(place, mask=live, other=0.0)
-    tl.store(place, value, mask=live)
+        value += tl.load(place)
+    tl.store(place, value)
+
+
+@triton.jit
+def _add_square(sums, value, more, ROW: tl.constexpr, COL: tl.constexpr, D: tl.constexpr):
+    """To a sum ``[d, d]``, with steps of ROW and COL between its elements."""
+    i = tl.arange(0, D)
+    place = sums + i[:, None] * ROW + i[None, :] * COL
+    if more:
+        value += tl.load(place)
+    tl.store(place, value)
 
 
 @triton.jit(do_not_specialize=["rows", "whole1", "whole2"])
@@ -237,8 +248,7 @@ def _backward_kernel(
     cols = tl.arange(0, D)
     start, end, step = tl.program_id(0), tl.cdiv(rows, BLOCK), tl.num_programs(0)
     sums += (run * step + start) * size
-    vector = sums + squares * D * D + cols
-    square = sums + cols[:, None] * D + cols[None, :]
+    vectors = sums + squares * D * D
     parts += run * squares * 2 * D * D
     scales += run * squares
     w1, w1_low = _both(parts, 0, D)
@@ -251,8 +261,6 @@ def _backward_kernel(
     table += run * t_run
     x += run * x_run
     grad += run * g_run
-    whole_row = cols < D
-    whole_square = whole_row[:, None] & whole_row[None, :]
     for block in tl.range(start, end, step, disable_licm=True):
         first, more = tl.cast(block, tl.int64) * BLOCK, block >= step
         live = tl.arange(0, BLOCK) < rows - first
@@ -274,23 +282,22 @@ def _backward_kernel(
             )
             h2, h2_low, h2_down = _halves(h)
         g = _rows(grad, first, live, G_ROW, BLOCK, D, False)
-        _add(vector + D, tl.sum(g, 0), more, whole_row)
+        _add(vectors + D, tl.sum(g, 0), more, D)
         high, low, down = _halves(g)
         value = _product(h2, h2_low, high, low) * (h2_down * down)
-        across = sums + (squares - 1) * D * D + cols[:, None] + cols[None, :] * D
-        _add(across, value, more, whole_square)
+        _add_square(sums + (squares - 1) * D * D, value, more, 1, D, D)
         z = _product(tl.trans(w3), tl.trans(w3_low), tl.trans(high), tl.trans(low)) * (down * down3)
         if DEEP:
             z = tl.where(h2 > 0, z * scale2, 0.0)
-            _add(vector + 2 * D, tl.sum(z, 1), more, whole_row)
+            _add(vectors + 2 * D, tl.sum(z, 1), more, D)
             high, low, down = _halves(z)
             value = _product(high, low, tl.trans(h1), tl.trans(h1_low)) * (h1_down * down)
-            _add(square + D * D, value, more, whole_square)
+            _add_square(sums + D * D, value, more, D, 1, D)
             z = _product(tl.trans(w2), tl.trans(w2_low), high, low) * (down * down2)
         z = tl.where(h1 > 0, z * scale1, 0.0)
-        _add(vector, tl.sum(z, 1), more, whole_row)
+        _add(vectors, tl.sum(z, 1), more, D)
         high, low, down = _halves(z)
-        _add(square, _product(high, low, n, n_low) * (n_down * down), more, whole_square)
+        _add_square(sums, _product(high, low, n, n_low) * (n_down * down), more, D, 1, D)
         if ORDERS:
             _store(dz + run * rows * D, tl.trans(z), first, live, D, BLOCK, D)
         dn = tl.trans(_product(tl.trans(w1), tl.trans(w1_low), high, low) * (down * down1))
