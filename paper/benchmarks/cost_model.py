@@ -9,7 +9,8 @@ the processor, so that ranks may share cores. Prints also what the formula says 
 With ``--bandwidth`` seconds are those of the clock, on a network that is as slow as that. On Linux, as root,
 one of 50 MB/s for two ranks together is made by ``unshare -n sh -c "ip link set lo up; tc qdisc add dev lo
 root tbf rate 400mbit burst 1mb latency 50ms; GLOO_SOCKET_IFNAME=lo python … --bandwidth 25e6 --ranks 2"``.
-``--wire bfloat16`` halves the bytes.
+``--wire bfloat16`` halves the bytes. ``--ahead`` fits nothing: it compares, in turn, steps in which ranks
+work while rows travel with steps in which they wait for them.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from ehnn.parallel.plan import make_plan
 from ehnn.parallel.ranks import WIRES
 from ehnn.testing import random_hypergraph
 from ehnn_paper.results import provenance, write_rows
-from parallel import filled, measure
+from parallel import LAYERS, filled, measure
 
 SIZES = (
     (5000, 5000, 10), (5000, 20_000, 4), (20_000, 5000, 40), (20_000, 20_000, 10), (40_000, 10_000, 20),
@@ -50,6 +51,8 @@ WIDTHS = (8, 32, 64)
 GHOSTS = (1000, 10_000, 40_000)
 PLANS = ((10**9, 10**8, 4 * 10**8, 64), (10**10, 10**9, 4 * 10**9, 512))
 """Incidences, nodes, hyperedges, ranks."""
+AHEAD = "work while rows travel: "
+"""How the settings of such rows begin."""
 _TENSORS = 14
 """Tensors [rows, width] that a step of one pair of layers holds on a CPU."""
 
@@ -64,12 +67,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", default=None, help="folder of the rows")
     parser.add_argument("--bandwidth", type=float, default=None, help="bytes per second that a rank can send")
     parser.add_argument("--wire", choices=tuple(WIRES), default="exact")
+    parser.add_argument("--ahead", choices=tuple(LAYERS), default=None, help="layer of the steps to compare")
     parser.add_argument("--exchange", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.exchange:
         time_exchange()
         return
     os.environ["EHNN_WIRE"] = given.wire  # for the ranks
+    if given.ahead is not None:
+        compare_ahead(given)
+        return
     machine = calibrated(given.steps)
     print(machine, flush=True)
     found = {ranks: compared(given, ranks, machine) for ranks in given.ranks}
@@ -137,6 +144,28 @@ def compared(given: argparse.Namespace, ranks: int, machine: Machine) -> tuple[f
     told = f"{predicted.total:.3f} predicted ({predicted.exchange:.3f} of them to exchange)"
     print(f"{ranks} ranks, {cut['ghosts']} ghosts: {measured:.3f} s, {told}", flush=True)
     return measured, predicted.total
+
+
+def compare_ahead(given: argparse.Namespace) -> None:
+    """Seconds of steps with and without work while rows travel, and the median of the ratios of pairs."""
+    script, rows = str(Path(__file__).with_name("parallel.py")), []
+    for ranks in given.ranks:
+        with tempfile.TemporaryDirectory() as folder:
+            call("partition", given.data, folder, f"--ranks={ranks}", "--method=growing", script=script)
+            options = (f"--width={given.width}", f"--steps={given.steps}", f"--layer={given.ahead}")
+            found = call("ahead", folder, *options, torchrun=ranks, script=script)
+        print(found, flush=True)
+        where = "" if given.bandwidth is None else f", {given.bandwidth / 1e6:g} MB/s"
+        row = {"setting": f"{AHEAD}{given.ahead}, {given.data}, width {given.width}, {ranks} ranks{where}"}
+        row |= {"selection": "none", "std": None, "runs": given.steps, "paper": None}
+        row |= provenance(shlex.join(["python", "paper/benchmarks/cost_model.py", *sys.argv[1:]]))
+        seconds = {"metric": "median seconds per step"}
+        rows += [row | seconds | {"model": name, "mean": found["median"][name]} for name in found["median"]]
+        low, high = found["quartiles"]
+        ratio = {"metric": "median ratio of pairs of steps", "settings": {"quartiles": [low, high]}}
+        rows.append(row | ratio | {"model": "ahead", "mean": found["ratio"]})
+    if given.out is not None:
+        write_rows("scale-real", rows, given.out)
 
 
 def slower(machine: Machine, bandwidth: float) -> Machine:

@@ -13,21 +13,18 @@
 - ``phi``: φ at 10⁵ to 10⁷ rows beside the steps that it replaces.
 - ``products``: products of rows of width 64 and 256 beside PyTorch's.
 
-Each part runs in a process of its own, so that a kernel that fails takes no other part with it. ``--tune``
-times a few grids and shapes before ``pair``, says which are fastest and takes those. Kernels are compiled in
-several processes first; what they compile is found in Triton's cache.
+Each part runs in a process of its own, so that a kernel that fails takes no other part with it. Kernels are
+compiled in several processes first; what they compile is found in Triton's cache.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
-import json
 import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from copy import deepcopy
@@ -137,77 +134,26 @@ def declines(case: Case) -> str | None:
     return found[0]
 
 
-def check() -> bool:
-    """Errors relative to those of plain PyTorch, both against float64; whether all are right."""
-    right = True
+def check() -> None:
+    """Errors relative to those of plain PyTorch, both against float64."""
     for precision in ("highest", "high"):
         worst: dict[str, tuple[float, str]] = {}
         with matmul_precision(precision):
             for given in check_cases(precision):
                 try:
-                    right &= check_one(given, worst, precision)
+                    check_one(given, worst, precision)
                 except Exception as error:
-                    right = False
                     say(f"check {precision} {given}: {type(error).__name__} {str(error)[:100]}")
         for name, (ratio, where) in worst.items():
             say(f"check {precision}: worst {name:<22} {ratio:6.2f} times plain PyTorch ({where})")
-    return right
-
-
-GRIDS = tuple(((64, 6, 168), one) for one in ((64, 4, 255), (64, 10**6, 255), (32, 2, 255), (16, 4, 255)))
-GRIDS += (((16, 4, 255), (16, 4, 255)),)
-"""Rows of a block, programs for each processor and registers, of both passes of φ."""
-PIECES = ("products", "apart", "short")
-"""Products of halves, φ₂ of the pool by itself, sums of several short rows in a program."""
-FOUND = Path(tempfile.gettempdir()) / "ehnn-gpu-kernels.json"
-"""What passed the check: the other parts run with it."""
-
-
-def apply(found: dict[str, Any], few: bool = False) -> None:
-    """Run with what passed. ``few``: the kernels of many rows for few of them too."""
-    from ehnn.ops import relation
-    from ehnn.ops.phi import fused_kernels
-    from ehnn.ops.segment_sum import triton_kernels
-
-    fused_kernels.FORWARD, fused_kernels.BACKWARD = map(tuple, found["grids"])
-    least = 512 if few else None
-    fused_kernels.FEW_ROWS = least or fused_kernels.FEW_ROWS
-    places = (
-        (sys.modules["ehnn.ops.linear"], "FEWEST_ROWS"),
-        (relation, "MANY_GROUPS"),
-        (triton_kernels, "MANY_ROWS"),
-    )
-    for piece, (module, name) in zip(PIECES, places, strict=True):
-        if not found[piece]:
-            setattr(module, name, 2**62)
-        elif few:
-            setattr(module, name, least)
 
 
 def check_all() -> None:
-    """Of φ's grids, then of the other pieces, the first that are right."""
-    from ehnn.ops.phi import fused_kernels
-
-    found: dict[str, Any] = {"grids": None, **dict.fromkeys(PIECES, True)}
-    for config in GRIDS:
-        fused_kernels.FORWARD, fused_kernels.BACKWARD = config
-        if same_bits(config) and check():
-            found["grids"] = config
-            break
-        say(f"check: {config} IS WRONG")
-    if found["grids"] is None:
-        return
-    say(f"check: phi is right with {found['grids']}")
-    FOUND.write_text(json.dumps({**found, **dict.fromkeys(PIECES, False)}))
+    """φ, products of rows, then layers."""
+    same_bits()
+    check()
     check_products()
-    combinations = [(), *((piece,) for piece in PIECES), ("products", "apart"), ("products", "short"), PIECES]
-    for off in combinations:
-        now = {**found, **dict.fromkeys(off, False)}
-        apply(now, few=True)
-        if check_layers(str(off)):
-            FOUND.write_text(json.dumps(now))
-            say(f"check: layers are right without {off}")
-            return
+    check_layers()
 
 
 def errors_of(
@@ -226,18 +172,15 @@ def errors_of(
     return found
 
 
-def same_bits(config: tuple[int, ...]) -> bool:
+def same_bits() -> None:
     """Whether five runs of φ give the same bits, of several orders and of one."""
-    same = True
     for numbers in (7, 1):
         case = Case(200_003, 64, numbers)
         first, *others = (case.outcome(fused.run) for _ in range(5))
         differ = {
             n for o in others for n, a, b in zip(case.names(), first, o, strict=True) if not torch.equal(a, b)
         }
-        say(f"check: {config}, {numbers} orders, five runs differ in {sorted(differ) or 'nothing'}")
-        same &= not differ
-    return same
+        say(f"check: {numbers} orders, five runs differ in {sorted(differ) or 'nothing'}")
 
 
 def check_products() -> None:
@@ -257,9 +200,13 @@ def check_products() -> None:
         say(f"check product {rows} x {k} -> {n}: {found}")
 
 
-def check_layers(name: str) -> bool:
+def check_layers() -> None:
     """Layers against the naive definition; few rows, but the kernels that many rows take."""
-    right, h = True, made_hypergraph(15_000, DEVICE)
+    from ehnn.ops.segment_sum import triton_kernels as of_sums
+
+    products = sys.modules["ehnn.ops.linear"]
+    products.FEWEST_ROWS = of_sums.MANY_ROWS = 512  # type: ignore[attr-defined]
+    h = made_hypergraph(15_000, DEVICE)
     for make in (EHNNMLP, partial(EHNNTransformer, heads=4)):
         for ends in (("nodes", "edges"), ("edges", "nodes")):
             for draw in range(DRAWS):
@@ -268,9 +215,7 @@ def check_layers(name: str) -> bool:
                     break
             bad = {n: round(v, 2) for n, v in found.items() if not v < 2}
             where = f"{getattr(make, 'func', make).__name__} {ends}, draw {draw}"
-            say(f"check layer, without {name}: {where}: worst {max(found.values()):.2f}, {bad}")
-            right &= not bad
-    return right
+            say(f"check layer {where}: worst {max(found.values()):.2f}, {bad}")
 
 
 def layer_errors(make: Any, relation: Any, draw: int) -> dict[str, float]:
@@ -312,18 +257,17 @@ def check_cases(precision: str) -> list[tuple[Any, ...]]:
     return [*wide, (20_003, 32, *kinds[3][1:], torch.float32), (20_003, 64, *kinds[3][1:], torch.bfloat16)]
 
 
-def check_one(given: tuple[Any, ...], worst: dict[str, tuple[float, str]], precision: str) -> bool:
-    """Of several draws, the first whose errors are at most twice those of plain PyTorch; whether one is.
+def check_one(given: tuple[Any, ...], worst: dict[str, tuple[float, str]], precision: str) -> None:
+    """Of several draws, the first whose errors are at most twice those of plain PyTorch.
 
     A ReLU near 0 may round to the other side in float32, and a gradient is then another one.
     """
-    same = True
     for draw in range(DRAWS):
         case = Case(*given, draw=draw)
         reason = declines(case)
         if reason:
             say(f"check: {case.name}: declined, {reason}")
-            return False
+            return
         exact = case.outcome(reference_phi, torch.float64)
         plain, got, again = (case.outcome(run) for run in (reference_phi, fused.run, fused.run))
         found = {}
@@ -333,7 +277,6 @@ def check_one(given: tuple[Any, ...], worst: dict[str, tuple[float, str]], preci
             )
             found[name] = error, allowed, error / max(allowed, float(torch.finfo(case.x.dtype).eps) / 4)
             if not torch.equal(a, c):
-                same = False
                 off = float((a - c).norm())
                 say(f"check {precision}: {case.name}: TWO RUNS DIFFER in {name} by {off:.3g}")
         if all(ratio < 2 for _, _, ratio in found.values()):
@@ -344,7 +287,6 @@ def check_one(given: tuple[Any, ...], worst: dict[str, tuple[float, str]], preci
             say(f"check {precision}: {case.name}: {name} off by {error:.3g}, plain {allowed:.3g}")
         if key not in worst or not ratio <= worst[key][0]:
             worst[key] = ratio, f"draw {draw}, {case.name}"
-    return same and all(ratio < 2 for _, _, ratio in found.values())
 
 
 def phi_sizes(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> None:
@@ -466,58 +408,6 @@ def profile(name: str, step: Callable[[], Any]) -> None:
         print(f"  {sum(all_of_it) / 1e3:8.3f} ms {len(all_of_it):4} x {kernel[:100]}", flush=True)
 
 
-def fastest(name: str, configs: Any, put: Callable[[Any], None], run: Callable[[], Any]) -> None:
-    """Put the configuration with which ``run`` takes the least time."""
-    times = {}
-    for config in configs:
-        try:
-            put(config)
-            times[config] = median(milliseconds(run, 5, DEVICE, 2))
-        except Exception as error:
-            say(f"tune {name} {config}: {type(error).__name__} {str(error)[:80]}")
-    best = min(times, key=lambda config: times[config])
-    put(best)
-    say(f"tune {name}: {best} of " + ", ".join(f"{k} {v:.3f} ms" for k, v in times.items()))
-
-
-def tune_phi(rows: int = 10**6, width: int = 64) -> None:
-    """The grids of φ."""
-    from ehnn.ops.phi import fused_kernels
-
-    case = Case(rows, width)
-    step = case.step(fused.run)
-    y = step.forward()
-
-    def backward() -> Any:
-        return torch.autograd.grad(y, step.inputs, case.grad, retain_graph=True)
-
-    put, before = partial(setattr, fused_kernels), (fused_kernels.FORWARD, fused_kernels.BACKWARD)
-    fastest("forward", sorted({one for one, _ in GRIDS}), partial(put, "FORWARD"), step.forward)
-    fastest("backward", sorted({one for _, one in GRIDS}), partial(put, "BACKWARD"), backward)
-    fused_kernels.FORWARD, fused_kernels.BACKWARD = before
-
-
-def tune_sums(size: int = 10**7, width: int = 64) -> None:
-    """The shape of sums of short rows; None: a program for each row."""
-    from ehnn.ops.segment_sum import triton_kernels as kernels
-
-    h = made_hypergraph(size, DEVICE)
-    x, pairs, many = torch.randn(h.num_nodes, width, device=DEVICE), h.incidence, kernels.MANY_ROWS
-
-    def put(shape: Any) -> None:
-        kernels.MANY_ROWS = 2**62 if shape is None else many
-        kernels.SHORT_SHAPE = shape or kernels.SHORT_SHAPE
-
-    if many == 2**62:
-        return
-    run = partial(kernels.segment_sum, x, pairs.ptr, pairs.index)
-    shapes = (4, 4, 1), None, (16, 2, 4), (4, 2, 1), (8, 2, 2), (2, 4, 1)
-    fastest("sums", shapes, put, run)
-    want = kernels.segment_sum(x.double(), pairs.ptr, pairs.index)
-    moved = (len(pairs) + pairs.num_rows) * (4 * width + 8) / 1e9
-    say(f"sums: {moved:.2f} GB read row by row, error {float((run() - want).norm() / want.norm()):.2g}")
-
-
 def products(rows: int = 10**6) -> None:
     for width in (64, 256):
         x, w = torch.randn(rows, width, device=DEVICE), torch.randn(width, width, device=DEVICE)
@@ -532,22 +422,17 @@ def products(rows: int = 10**6) -> None:
 
 
 def cost(names: tuple[str, ...] = ("ehnn-mlp", "ehnn-transformer")) -> None:
-    from ehnn.ops.phi import fused_kernels
-
     h = drop_isolated(random_hypergraph(1024, 128, orders=(2, 10), seed=0)).to(DEVICE)
     x = torch.randn(h.num_nodes, 64, device=DEVICE).requires_grad_()
-    for few in (fused_kernels.FEW_ROWS, 0):
-        fused_kernels.FEW_ROWS = few
-        for name in names:
-            pair = make_pair(name, h)
-            for relation in pair.overlaps:
-                relation.prepare()
-            step = make_step(pair, lambda pair=pair: pair(x), x)
-            step()
-            eager = median(milliseconds(step, 20, DEVICE))
-            graph = median(milliseconds(record_graph(step), 50, DEVICE))
-            kind = "cost" if few else "cost, large blocks,"
-            say(f"{kind} {name:<20} eager {eager:7.3f} graph {graph:7.3f} ms")
+    for name in names:
+        pair = make_pair(name, h)
+        for relation in pair.overlaps:
+            relation.prepare()
+        step = make_step(pair, lambda pair=pair: pair(x), x)
+        step()
+        eager = median(milliseconds(step, 20, DEVICE))
+        graph = median(milliseconds(record_graph(step), 50, DEVICE))
+        say(f"cost {name:<20} eager {eager:7.3f} graph {graph:7.3f} ms")
 
 
 def overlaps(data_dir: str | None) -> None:
@@ -641,7 +526,9 @@ PAIR_LINE = re.compile(
     r"eager +([\d.]+) graph +([\d.na]+) ms +([\d.]+) MB"
     r"(?: +needs ([\d.e+]+) MB, ([\d.e+]+) GFLOP: ([\d.e-]+) ms \(\w+\), x([\d.]+))?"
 )
-COST_LINE = re.compile(r"cost (\S+) +eager +([\d.]+) graph +([\d.]+) ms")
+COST_LINE = re.compile(r"cost (?:table, )?(\S+) +eager +([\d.]+) graph +([\d.]+) ms")
+PRODUCT_LINE = re.compile(r"product +(\d+) (\w+) +forward ([\d.]+) backward ([\d.]+) ms")
+OVERLAP_LINE = re.compile(r"overlap (\d+) pairs: product ([\d.]+) s, whole relation ([\d.]+) s")
 
 
 def rows_of(text: str) -> list[dict[str, Any]]:
@@ -670,6 +557,13 @@ def rows_of(text: str) -> list[dict[str, Any]]:
     for model, eager, graph in COST_LINE.findall(text):
         found.append(("cost table, cuda", f"{model}, fused phi", {"eager_ms": eager}, 20))
         found.append(("cost table, cuda", f"{model}, fused phi", {"graph_ms": graph}, 50))
+    for width, model, forward, backward in PRODUCT_LINE.findall(text):
+        values = {"forward_ms": forward, "backward_ms": backward}
+        found.append((f"product of 1e6 rows with {width} x {width}, cuda", model, values, 5))
+    times = [(pairs, float(whole)) for pairs, _, whole in OVERLAP_LINE.findall(text)]
+    if times:
+        found.append((f"{times[0][0]} overlaps of walmart-trips, cuda", "overlap",
+                      {"seconds": f"{median([one for _, one in times])}"}, len(times)))  # fmt: skip
     return [
         {"setting": setting, "model": model, "selection": "none", "metric": metric, "mean": float(value),
          "std": None, "runs": 1 if metric == "peak_mb" else runs, "paper": None}
@@ -685,7 +579,6 @@ def main() -> None:
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--data-dir")
     parser.add_argument("--processes", type=int, default=12, help="that compile at the start")
-    parser.add_argument("--tune", action="store_true", help="choose grids and shapes by time first")
     parser.add_argument("--alone", action="store_true", help="run one part in this process")
     parser.add_argument("--warm", type=int, help="compile the jobs of this process, and end")
     parser.add_argument("--read", type=Path, help="write rows of what an earlier call printed into this file")
@@ -713,23 +606,13 @@ def main() -> None:
             "steps": pairs, "phi": phi_sizes, "products": products,
         }  # fmt: skip
         (part,) = given.part
-        if part != "check" and FOUND.exists():
-            apply(json.loads(FOUND.read_text()))
-        if given.tune and part == "pair":
-            for choose in (tune_phi, tune_sums):
-                try:
-                    choose()
-                except Exception as error:
-                    say(f"{choose.__name__}: {type(error).__name__} {str(error)[:150]}")
-                free()
         run[part]()
         return
-    FOUND.unlink(missing_ok=True)
     warm_up(given.part, given.processes)
     say(f"copy {copy_bandwidth(DEVICE, 2048) / 1e9:.0f} GB/s, {torch.cuda.get_device_name()}")
     for part in given.part:
         on = "0" if part == "steps" else os.environ["EHNN_FUSED_PHI"]
-        more = ["--tune"] * given.tune + (["--data-dir", given.data_dir] if given.data_dir else [])
+        more = ["--data-dir", given.data_dir] if given.data_dir else []
         command = [sys.executable, __file__, "--alone", "--part", part, *more]
         say(f"part {part}")
         try:

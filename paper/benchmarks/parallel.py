@@ -5,6 +5,7 @@ Partition once, then run under torchrun (see ``docs/scaling.md``)::
     python paper/benchmarks/parallel.py partition threads-math-sx shards --ranks 2
     torchrun --nproc-per-node 2 paper/benchmarks/parallel.py run shards
     python paper/benchmarks/parallel.py alone threads-math-sx  # one process, without shards
+    torchrun --nproc-per-node 2 paper/benchmarks/parallel.py ahead shards  # work while rows travel
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import resource
+import statistics
 import time
 from collections.abc import Callable
 from functools import partial
@@ -45,10 +47,12 @@ def main(arguments: list[str] | None = None) -> None:
     cutter.add_argument("--features", type=int, default=16, help="random features where there are none")
     runner = commands.add_parser("run", help="training steps on the ranks of torchrun")
     runner.add_argument("shards", type=Path)
+    both = commands.add_parser("ahead", help="steps with and without work while rows travel, in turn")
+    both.add_argument("shards", type=Path)
     alone = commands.add_parser("alone", help="the same steps in one process, on the whole hypergraph")
     alone.add_argument("data")
     alone.add_argument("--features", type=int, default=16)
-    for command in (runner, alone):
+    for command in (runner, both, alone):
         command.add_argument("--layer", choices=sorted(LAYERS), default="mlp")
         command.add_argument("--width", type=int, default=64)
         command.add_argument("--steps", type=int, default=5)
@@ -58,11 +62,12 @@ def main(arguments: list[str] | None = None) -> None:
         return
     ranks = start()
     load = (
-        partial(load_shard, given.shards, ranks)
-        if given.command == "run"
-        else partial(whole, given.data, given.features)
+        partial(whole, given.data, given.features)
+        if given.command == "alone"
+        else partial(load_shard, given.shards, ranks)
     )
-    result = measure(load, ranks, given.layer, given.width, given.steps)
+    made = in_turn if given.command == "ahead" else measure
+    result = made(load, ranks, given.layer, given.width, given.steps)
     if ranks.rank == 0:
         print(json.dumps(result))
     stop()
@@ -100,20 +105,12 @@ def measure(
     each rank; losses of all."""
     before = _peak()
     h = load()
-    assert h.x is not None
-    assert h.y is not None
-    torch.manual_seed(0)
-    classes = int(ranks.max(h.y.max() if h.y.numel() else torch.tensor(0))) + 1
-    model = Stack(h.x.shape[1], classes, LAYERS[layer], width=width)
-    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    step = stepper(h, ranks, layer, width)
     losses, seconds, busy, sent = [], [], [], (0, 0)
     for _ in range(steps + 1):  # the first makes the relations
         ranks.traffic.clear()
         began, worked = time.perf_counter(), time.process_time()
-        optimizer.zero_grad()
-        loss = nn.functional.cross_entropy(model(h), h.y.clamp(min=0), reduction="none")
-        losses.append(float(backward(mean_over_ranks(loss, ranks), model, ranks)))
-        optimizer.step()
+        losses.append(step())
         seconds.append(time.perf_counter() - began)
         busy.append(time.process_time() - worked)
         sent = ranks.traffic.exchanged, ranks.traffic.reduced
@@ -128,6 +125,59 @@ def measure(
     names = ("seconds", "cpu_seconds", "peak_mib", "exchanged", "reduced", "formula", "incidences")
     columns = {name: [round(row[i], 3) for row in every] for i, name in enumerate(names)}
     return {"ranks": ranks.size, "layer": layer, "width": width, "losses": losses[-2:], **columns}
+
+
+def stepper(h: Hypergraph, ranks: Ranks, layer: str, width: int) -> Callable[[], float]:
+    """A function that makes a training step of a new model and returns the loss."""
+    assert h.x is not None
+    assert h.y is not None
+    torch.manual_seed(0)
+    classes = int(ranks.max(h.y.max() if h.y.numel() else torch.tensor(0))) + 1
+    model = Stack(h.x.shape[1], classes, LAYERS[layer], width=width)
+    optimizer = torch.optim.Adam(model.parameters(), 1e-3)
+    labels = h.y.clamp(min=0)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(h), labels, reduction="none")
+        total = backward(mean_over_ranks(loss, ranks), model, ranks)
+        optimizer.step()
+        return float(total)
+
+    return step
+
+
+def in_turn(
+    load: Callable[[], Hypergraph], ranks: Ranks, layer: str, width: int, steps: int
+) -> dict[str, Any]:
+    """Seconds of steps with and without work while rows travel, of the slowest rank. Each pair of steps is
+    made in the other order than the pair before, and ranks start every step together."""
+    h = load()
+    step = stepper(h, ranks, layer, width)
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    for turn in range(steps + 1):  # the first makes the relations
+        for ahead in (True, False) if turn % 2 else (False, True):
+            ranks.ahead = ahead
+            ranks.sum(torch.zeros(1))
+            began = time.perf_counter()
+            step()
+            lasted = torch.tensor(time.perf_counter() - began, dtype=torch.float64)
+            seconds[ahead].append(float(ranks.max(lasted)))
+    found = {name: seconds[way][1:] for name, way in (("ahead", True), ("waiting", False))}
+    middle = {name: statistics.median(values) for name, values in found.items()}
+    pairs = [a / b for a, b in zip(found["ahead"], found["waiting"], strict=True)]
+    return {
+        "ranks": ranks.size, "layer": layer, "width": width, "steps": steps,
+        "median": {name: round(value, 4) for name, value in middle.items()},
+        "best": {name: round(min(values), 4) for name, values in found.items()},
+        "ratio": round(statistics.median(pairs), 3), "quartiles": [round(q, 3) for q in _quartiles(pairs)],
+    }  # fmt: skip
+
+
+def _quartiles(values: list[float]) -> list[float]:
+    """The first and the third."""
+    cut = statistics.quantiles(values, n=4) if len(values) > 1 else values * 3
+    return [cut[0], cut[2]]
 
 
 def _peak() -> int:

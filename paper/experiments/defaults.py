@@ -228,7 +228,7 @@ def judged_again(
     found = []
     for key, row in there.items():
         dataset, model, metric = key
-        if key in fresh or model not in OWN or metric == "seconds":
+        if key in fresh or model not in OWN or metric == "seconds" or kept_cells(given, dataset, model):
             continue
         others = [m for m in MODELS if m not in OWN and (dataset, m, metric) in there]
         margins = {}

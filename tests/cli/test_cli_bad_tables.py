@@ -103,7 +103,7 @@ def test_wrong_options(arguments: str, code: int, message: str, pairs: Path) -> 
     [
         ({"p1": ("p1", "red", "old", "a", "")}, (), "column 'age' holds numbers elsewhere, got 'old'"),
         ({"": ("", "red", 1, "a", "")}, (), "column 'id' is blank"),
-        ({}, ("--id-column", "idd"), "there is no column 'idd'"),
+        ({}, ("--id-column", "idd"), "there is no column 'idd' with the names"),
         ({}, ("--feature-columns", "age", "twon"), "there is no column 'twon'"),
         ({}, ("--feature-columns", "team"), "'team' is the label, which would give the answer away"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -47,3 +48,33 @@ def test_convert_refuses(arguments: str, message: str, pairs: Path) -> None:
     Path("there.json").write_text("mine", encoding="utf-8")
     assert message in run("data", "convert", *arguments.split(), code=2)
     assert Path("there.json").read_text(encoding="utf-8") == "mine"
+
+
+ROLES = "node,edge,part\nann,chess,chair\nbob,chess,member\nbob,choir,chair\ncy,choir,member\n"
+
+
+@pytest.mark.parametrize("header", ["node,edge,part", "person,club,part"])
+def test_words_of_roles_are_kept(header: str) -> None:
+    Path("a.csv").write_text(ROLES.replace("node,edge,part", header), encoding="utf-8")
+    node, edge, _ = header.split(",")
+    columns = ("--node-column", node, "--edge-column", edge, "--role-column", "part")
+    run("data", "convert", "a.csv", "b.json", *columns)
+    written = json.loads(Path("b.json").read_text(encoding="utf-8"))
+    assert written["network-type"] == "undirected"
+    named = [(i["node"], i["edge"], i["attrs"]["role_name"]) for i in written["incidences"]]
+    assert [",".join(row) for row in named] == ROLES.splitlines()[1:]
+    said = run("data", "convert", "b.json", "c.csv")
+    assert "numbers" not in said
+    run("data", "convert", "c.csv", "d.json")
+    assert json.loads(Path("d.json").read_text(encoding="utf-8")) == written
+    assert read_hif("d.json") == read_csv("c.csv", names="text")
+    assert read_hif("d.json").roles.tolist() == [0, 1, 0, 1]
+
+
+def test_directions_are_numbers_in_csv_and_a_note_says_so() -> None:
+    text = ROLES.replace("chair", "tail").replace("member", "head")
+    Path("a.csv").write_text(text, encoding="utf-8")
+    run("data", "convert", "a.csv", "b.json", "--role-column", "part")
+    assert json.loads(Path("b.json").read_text(encoding="utf-8"))["network-type"] == "directed"
+    assert "0 is tail, 1 head, 2 both" in run("data", "convert", "b.json", "c.csv")
+    assert read_csv("c.csv", names="text") == read_hif("b.json")

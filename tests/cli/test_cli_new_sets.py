@@ -43,6 +43,19 @@ def test_new_sets_are_judged_as_well_as_held_out_ones(
         assert accuracy(part) >= 0.8
 
 
+def test_a_network_without_columns_says_that_it_knows_no_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = baskets(60)
+    write(tmp_path / "train.csv", HEADER, rows[:50])
+    write(tmp_path / "new.csv", HEADER, rows[50:])
+    run("train", "--data", "train.csv", "--label-column", "kind", "--out", "m", *QUICK)
+    told = run("predict", "--model", "m", "--data", "new.csv")
+    assert told.count("Note: the model 'ehnn-mlp' has no features to read but degrees and orders") == 1
+    assert "has no features" not in run("predict", "--model", "m", "--data", "train.csv", "--force")
+
+
 def test_everything_new_is_judged_by_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names of members mean nothing any more: the price of a basket still does."""
     monkeypatch.chdir(tmp_path)

@@ -15,6 +15,15 @@ pytest.importorskip("typer")
 from .own_tables import CLUBS, COLUMNS, FAST, QUICK, SETS, members, nodes_table, predictions, run, write
 
 pytestmark = pytest.mark.usefixtures("folder")
+PAGE = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
+
+
+def check_documented(path: str) -> None:
+    """The page explains every key of a ``run.json``."""
+    record = json.loads(Path(path).read_text(encoding="utf-8"))
+    told = PAGE.split("Keys of `run.json`")[1].split("\n## ")[0]
+    names = [n for n in (*record, *record["test"]) if not n.startswith("average_precision_")]
+    assert [name for name in names if f"`{name}`" not in told] == []
 
 
 def test_from_a_table_to_predictions(pairs: Path) -> None:
@@ -126,6 +135,7 @@ def test_numbers(baskets: Path) -> None:
     command = ("train", "--data", baskets, *SETS, "--label-column", "price", *QUICK)
     assert "price' has 7 classes" not in run(*command, "--regression", "--out", "mine")
     assert json.loads(Path("mine/run.json").read_text())["test"]["mean_absolute_error"] > 0
+    check_documented("mine/run.json")
     run("predict", "--model", "mine", "--data", baskets)
     assert all(0 < float(row["predicted"]) < 8 for row in predictions())
 
@@ -215,9 +225,8 @@ def test_several_runs_have_a_mean_and_a_deviation(pairs: Path) -> None:
 
 
 def test_the_commands_of_the_page() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "own-data.md").read_text(encoding="utf-8")
-    exec(re.search(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)[1], {})
-    lines = "".join(re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)).splitlines()
+    exec(re.search(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[1], {})
+    lines = "".join(re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)).splitlines()
     for line in lines:
         name, *arguments = shlex.split(line)
         assert name == "ehnn"
@@ -225,6 +234,8 @@ def test_the_commands_of_the_page() -> None:
     assert len(lines) > 5
     assert {row["predicted"] for row in predictions("teams.csv")} == {"red", "blue", "green"}
     assert {p.name for p in Path("runs").iterdir()} == {"baskets", "clubs", "roles", "together"}
+    for path in Path("runs").glob("*/run.json"):
+        check_documented(str(path))
 
 
 def test_runs_that_were_done_are_not_done_again(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,7 @@ def test_features_are_found_where_company_says_nothing() -> None:
 def test_networks_are_tried_and_saved(tmp_path: Path) -> None:
     h, y = circles(30)
     h = h.replace(node_names=[f"p{i}" for i in range(30)])
+    before = torch.get_rng_state()
     fitted = ehnn.NodeClassifier(width=8, epochs=3).fit(h, hidden(y))
     assert {"MLP: all", "boosting", "HGNN", "EHNN-MLP"} <= {row["member"] for row in fitted.leaderboard_}
     for name, weight in (("all", {r["member"]: 0.1 for r in fitted.leaderboard_[:-1]}), ("own", None)):
@@ -74,6 +75,7 @@ def test_networks_are_tried_and_saved(tmp_path: Path) -> None:
         for twin in (estimators.load(tmp_path / name), ehnn.NodeClassifier.load(tmp_path / name)):
             np.testing.assert_allclose(twin.predict_proba(h), fitted.predict_proba(h), atol=1e-6)
             assert twin.leaderboard_ == fitted.leaderboard_
+    assert torch.equal(torch.get_rng_state(), before)  # the user's random numbers go on as if nothing was
 
 
 def test_known_labels_are_found_by_name_in_another_order() -> None:
@@ -267,3 +269,19 @@ def test_rare_classes_do_not_cost_accuracy() -> None:
     assert bias[1] > bias[0]  # class 1 is chosen more often
     lost = np.exp(scores.max(1)) - np.exp(scores[np.arange(5000), (scores + bias).argmax(1)])
     assert 0 < lost.mean() <= 0.25 * 0.5 / 5000**0.5
+
+
+def test_the_generator_of_the_process_is_left_alone(tmp_path: Path) -> None:
+    h, y = circles(30)
+    small = {"width": 8, "epochs": 2}
+    fits = [
+        (ehnn.HypergraphClassifier(**small), *overlap_hypergraphs(3)),
+        (ehnn.NodeClassifier(model="ehnn-mlp", **small), h, hidden(y)),
+    ]
+    before = torch.get_rng_state()
+    for i, (model, data, labels) in enumerate(fits):
+        model.fit(data, labels).predict(data)
+        assert torch.equal(torch.get_rng_state(), before), model
+        model.save(tmp_path / str(i))
+        estimators.load(tmp_path / str(i)).predict(data)
+        assert torch.equal(torch.get_rng_state(), before), f"load of {model}"

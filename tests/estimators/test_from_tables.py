@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,17 @@ def test_a_table_is_fitted_saved_and_asked_about_later_tables(tmp_path: Path) ->
     assert found.shape == (30,)
     with pytest.raises(ValueError, match="reads the columns 'age' of a table of nodes"):
         again.predict(members())
+
+
+def test_a_later_source_may_call_its_columns_otherwise() -> None:
+    model = ehnn.NodeClassifier(**QUICK).fit(table())
+    expected = model.predict_proba(ehnn.tables.Source(members(), people()))
+    renamed = members().set_axis(["who", "group"], axis=1), people().rename(columns={"person": "name"})
+    with pytest.raises(ValueError, match=r"no column 'person' with the names .*; id_column says what it is"):
+        model.predict(ehnn.tables.Source(members(), renamed[1]))
+    layout = ehnn.tables.Layout(node="who", edge="group")
+    found = model.predict_proba(ehnn.tables.Source(*renamed, layout, id_column="name"))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def asked_ages(nodes: Any, sets: Any = None) -> dict[str, float]:
@@ -124,9 +137,9 @@ def test_a_model_of_the_command_line_is_read_in_python(tmp_path: Path, monkeypat
     model = ehnn.estimators.load("m")
     for form in ("members.csv", members()):
         np.testing.assert_allclose(model.predict_proba(form), written[["p(a)", "p(b)"]], atol=2e-6)
-    assert model.predict(
-        ehnn.tables.read(members(), task="hyperedges", node_column="person", edge_column="club").h
-    ).shape
+    some = ehnn.tables.read(members(), task="hyperedges", node_column="person", edge_column="club").h
+    with pytest.warns(UserWarning, match="does not know nodes of fit again"):  # without people of no club
+        assert model.predict(some).shape == (28,)
 
 
 def test_hyperedges_are_known_by_name_or_by_their_nodes() -> None:
@@ -165,3 +178,45 @@ def test_a_column_that_was_constant_in_fit_says_nothing_later() -> None:
     np.testing.assert_allclose(model.scores(other), model.scores(x), atol=1e-6)
     far = x * np.array([1000.0, 1.0], np.float32)
     assert np.abs(model.scores(far)).max() < 10 * np.abs(model.scores(x)).max()
+
+
+def test_a_later_table_may_be_a_pipe_with_another_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("node,set,team\na,x,1\nb,x,2\nc,y,1\nd,y,2\n")
+    data = ehnn.tables.read(tmp_path / "a.csv", "team")
+    model = ehnn.NodeClassifier(**QUICK, features="structural").fit(data)
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("node;set\na;x\nb;x\n",))
+    writer.start()
+    assert model.predict(pipe).shape == (2,)
+    writer.join()
+
+
+def test_later_tables_are_scored() -> None:
+    model = ehnn.NodeClassifier(**QUICK).fit(table())
+    source = ehnn.tables.Source(members(), people())
+    truth = dict(zip(people().person, people().team, strict=True))
+    expected = model.score(table())
+    assert model.score(source, truth) == pytest.approx(expected)
+    assert model.score(source, pd.Series(truth).sample(frac=1, random_state=0)) == pytest.approx(expected)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        model.score(source)
+
+
+def test_weights_of_the_labels_of_a_table_are_found_by_name() -> None:
+    weight = pd.Series(np.arange(30) + 1.0, [f"p{i}" for i in range(30)])
+    first, second = (
+        ehnn.NodeClassifier(**QUICK).fit(table(), sample_weight=w) for w in (weight, weight.iloc[::-1])
+    )
+    np.testing.assert_array_equal(first.predict_proba(table()), second.predict_proba(table()))
+    assert first.score(table(), sample_weight=weight) == first.score(table(), None, weight.iloc[::-1])
+
+
+def test_labels_of_given_nodes_in_another_order_are_refused() -> None:
+    h = table().h
+    names = list(h.node_names)
+    y = pd.Series([name[-1] in "02468" for name in names], names)
+    model = ehnn.NodeClassifier(**QUICK, hypergraph=h).fit(names, y)
+    with pytest.raises(ValueError, match=r"y has the nodes in another order: give y.loc\[nodes\]"):
+        model.fit(names, y.iloc[::-1])
+    model.fit(names[::-1], y.iloc[::-1])

@@ -162,3 +162,180 @@ def test_incidences_of_a_frame_are_its_rows(tmp_path: Path) -> None:
         ValueError, match=r"row 160 \(from 0\) of the frame says [01] of a node in a hyperedge"
     ):
         ehnn.IncidenceClassifier(**FAST).fit(twice, np.append(kept[:160], 1 - kept[160:]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ("tall", "labels must be numbers here, got 'tall'"),
+        (np.datetime64("2024-01-05"), "labels must be numbers here, got datetime"),
+        ([1.0, 2.0], "must be a row of numbers, as others are, got 1.0"),
+    ],
+)
+def test_numbers_that_are_none_are_named(wrong: object, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        ehnn.NodeRegressor(**FAST).fit([[0, 1], [1, 2]], [1.0, wrong, 2.0])
+
+
+def test_scores_are_weighted_as_those_of_scikit_learn() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    h, y = circles(30)
+    weight, known = np.arange(30) / 10, np.arange(30) % 4 != 0
+    small = {"model": "ehnn-mlp", "width": 4, "epochs": 1}
+    model = ehnn.NodeClassifier(**small).fit(h, y)
+    hidden = [int(v) if k else None for v, k in zip(y, known, strict=True)]
+    found = metrics.accuracy_score(y[known], model.predict(h)[known], sample_weight=weight[known])
+    assert 0 < found < 1
+    assert model.score(h, hidden, sample_weight=weight) == pytest.approx(found)
+    named = dict(reversed([*enumerate(weight)]))
+    assert model.score(h, dict(enumerate(y)), named) == model.score(h, y, weight)
+    several = np.stack([y, 1 - y], 1)
+    many = ehnn.NodeClassifier(**small).fit(h, several)
+    found = metrics.accuracy_score(several, many.predict(h), sample_weight=weight)
+    assert many.score(h, several, weight) == pytest.approx(found)
+    numbers = np.stack([weight, weight**2 - y], 1)
+    regressor = ehnn.NodeRegressor(**small).fit(h, numbers)
+    found = metrics.r2_score(numbers, regressor.predict(h), sample_weight=weight)
+    assert regressor.score(h, numbers, sample_weight=weight) == pytest.approx(found, abs=1e-5)
+    with pytest.raises(ValueError, match="not one node has a label and a sample_weight above 0"):
+        model.score(h, [None, *y[1:]], sample_weight=[1.0, *[0.0] * 29])
+
+
+def test_scores_of_candidates_and_hypergraphs_are_weighted() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    draw = np.random.default_rng(0)
+    scores, answers, weight = draw.integers(0, 5, 40), draw.integers(0, 2, 40), draw.random(40)
+    found = metrics.roc_auc_score(answers, scores, sample_weight=weight)
+    assert ehnn.tasks.hyperedges.auroc(scores, answers, weight) == pytest.approx(found)
+    with pytest.raises(ValueError, match="above 0 for a candidate with answer 0 and for one with answer 1"):
+        ehnn.tasks.hyperedges.auroc(scores, answers, answers)
+    h, _ = circles(30)
+    model = ehnn.HyperedgePredictor(model="ehnn-mlp", width=4, epochs=1).fit(h)
+    asked, true = [[0, 2], [1, 2, 3], [0, 1], [4, 6]], [1, 0, 0, 1]
+    found = metrics.roc_auc_score(true, model.decision_function(asked), sample_weight=[1, 2, 3, 4])
+    assert model.score(asked, true, sample_weight=[1, 2, 3, 4]) == pytest.approx(found)
+    graphs, kinds = [[[0, 1]], [[0, 1, 2]]] * 3, [0, 1] * 3
+    model = ehnn.HypergraphClassifier(model="ehnn-mlp", width=4, epochs=1).fit(graphs, kinds)
+    found = metrics.accuracy_score(kinds, model.predict(graphs), sample_weight=range(6))
+    assert model.score(graphs, kinds, sample_weight=range(6)) == pytest.approx(found)
+
+
+def test_weights_of_incidences_are_found_by_name_where_labels_are() -> None:
+    pd = pytest.importorskip("pandas")
+    sets = {f"e{i}": ["a", f"b{i % 7}", f"c{i % 5}"] for i in range(12)}
+    label = {(v, e): "xyz"["abc".index(v[0])] for e, members in sets.items() for v in members}
+    weight = {pair: 1.0 + i for i, pair in enumerate(label)}
+    model = ehnn.IncidenceClassifier(**FAST)
+    first = model.fit(sets, label, weight).predict_proba(sets)
+    index = pd.MultiIndex.from_tuples(list(label))
+    y, w = pd.Series(list(label.values()), index), pd.Series(list(weight.values()), index)
+    np.testing.assert_array_equal(model.fit(sets, y.iloc[::-1], w).predict_proba(sets), first)
+    other = model.fit(sets, y, pd.Series(w.to_numpy()[::-1], index)).predict_proba(sets)
+    assert abs(other - first).max() > 1e-6
+    wrong = y.replace({"x": "y"})
+    share = sum(v for (node, _), v in weight.items() if node != "a") / sum(weight.values())
+    assert model.score(sets, wrong, w.sample(frac=1, random_state=0)) == pytest.approx(share)
+    with pytest.raises(ValueError, match=r"sample_weight must be by \(node, hyperedge\), as y is"):
+        model.fit(sets, label, [1.0] * len(label))
+
+
+@pytest.mark.parametrize("kind", [ehnn.NodeClassifier, ehnn.HyperedgeClassifier])
+def test_a_network_without_features_says_that_it_knows_no_names(kind: type, tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    sets = {f"s{i}": [f"p{v}" for v in draw.choice(12, 3, replace=False)] for i in range(20)}
+    h = ehnn.estimators.as_hypergraph(sets)
+    names = h.node_names if kind is ehnn.NodeClassifier else h.edge_names
+    y = {name: "ab"[i % 2] for i, name in enumerate(names)}
+    model = kind(model="ehnn-mlp", width=4, epochs=1).fit(sets, y)
+    model.predict(dict(reversed(sets.items())))  # the same sets in another order
+    later = {"t0": ["p0", "p1", "p2", "p3", "p4"]}
+    model.save(tmp_path)
+    for twin in (model, ehnn.estimators.load(tmp_path)):
+        with pytest.warns(UserWarning, match="'ehnn-mlp' has no features to read .* model='auto' also reads"):
+            twin.predict(later)
+    kind(model="ehnn-mlp", width=4, epochs=1, features="structural").fit(sets, y).predict(later)
+    auto = kind(**FAST).fit(sets, y)
+    auto.predict(later)
+    with pytest.warns(UserWarning, match="nothing in this hypergraph was there in fit"):
+        auto.predict({"t0": ["q0", "q1"], "t1": ["q1", "q2"]})
+
+
+def test_labels_of_several_kinds_at_once() -> None:
+    h, y = circles(20)
+    sparse = pytest.importorskip("scipy.sparse")
+    several = np.stack([y, 1 - y], 1)
+    model = ehnn.NodeClassifier(**FAST)
+    np.testing.assert_array_equal(
+        model.fit(h, sparse.csr_array(several)).predict_proba(h), model.fit(h, several).predict_proba(h)
+    )
+    for names in ([["a", "b"], ["b"]], [{"a", "b"}, {"b"}]):
+        with pytest.raises(ValueError, match=r"matrix of 0 and 1, got .*MultiLabelBinarizer makes one"):
+            model.fit(h, names * 10)
+    with pytest.raises(ValueError, match=r"not one of the 20 rows has a label in column 1 \(from 0\)"):
+        model.fit(h, np.stack([y, np.full(20, np.nan)], 1))
+
+
+def test_weights_that_leave_nothing_are_refused() -> None:
+    h, y = circles(20)
+    told = "must be above 0 for a row with a label"
+    with pytest.raises(ValueError, match=told):
+        ehnn.NodeClassifier(**FAST, class_weight={0: 0, 1: 0}).fit(h, y)
+    with pytest.raises(ValueError, match=told):
+        ehnn.NodeClassifier(**FAST).fit(h, [None, *y[1:]], sample_weight=[1.0, *[0.0] * 19])
+    with pytest.raises(ValueError, match=told):
+        ehnn.HypergraphClassifier(**FAST, class_weight={0: 0, 1: 0}).fit([[[0, 1]], [[0, 1, 2]]], [0, 1])
+    with pytest.raises(ValueError, match="edge_weight is 0 in all 20 rows"):
+        ehnn.NodeClassifier(**FAST).fit(h.replace(edge_weight=torch.zeros(20)), y)
+    with pytest.raises(ValueError, match=r"class_weight has 7, which is not one of the classes \[0, 1\]"):
+        ehnn.NodeClassifier(**FAST, class_weight={0: 1, 7: 2}).fit(h, y)
+
+
+def test_class_weights_of_numpy_are_those_of_python() -> None:
+    h, y = circles(20)
+    given = dict(zip(np.unique(y), np.array([1.0, 5.0]), strict=True))
+    first, second = (
+        ehnn.NodeClassifier(**FAST, class_weight=weight).fit(h, y).predict_proba(h)
+        for weight in (given, {0: 1, 1: 5})
+    )
+    np.testing.assert_array_equal(first, second)
+
+
+def test_weights_of_a_node_that_is_given_twice_are_added_up() -> None:
+    h, y = circles(20)
+    model = ehnn.NodeClassifier(model="ehnn-mlp", width=4, epochs=3, hypergraph=h, validation_fraction=0)
+    rows = np.arange(20)
+    twice = model.fit([*rows, 0], [*y, y[0]], sample_weight=[1.0] * 21).predict_proba(rows)
+    once = model.fit(rows, y, sample_weight=[2.0, *[1.0] * 19]).predict_proba(rows)
+    np.testing.assert_allclose(twice, once, atol=1e-6)
+    other = model.fit(rows, y, sample_weight=[1.0] * 20).predict_proba(rows)
+    assert abs(other - once).max() > 1e-6
+
+
+def test_a_file_that_needs_more_words_names_arguments(tmp_path: Path) -> None:
+    path = tmp_path / "members.csv"
+    path.write_text("person,club\nann,chess\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"node_column and edge_column .*; ehnn.tables.read takes these"):
+        ehnn.NodeClassifier(**FAST).fit(path, [0])
+    path.write_text("", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"is empty.* columns$"):
+        ehnn.NodeClassifier(**FAST).fit(path, [0])
+
+
+def test_rows_of_a_frame_in_another_order_are_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"node": [*"abcabc"], "edge": [*"xxxyyy"]})
+    y = pd.Series([*"ppqppq"])
+    model = ehnn.IncidenceClassifier(**FAST).fit(frame, y)
+    with pytest.raises(ValueError, match=r"y has the rows of the frame in another order: y.reindex"):
+        model.fit(frame, y.iloc[::-1])
+    with pytest.raises(ValueError, match=r"sample_weight has the rows of the frame in another order"):
+        model.score(frame, y, pd.Series(1.0, frame.index[::-1]))
+    model.fit(frame.iloc[::-1], y.iloc[::-1])
+
+
+def test_hypergraphs_with_other_features_are_refused() -> None:
+    plain = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]])
+    with pytest.raises(ValueError, match=r"got \(0, 0\) in the first and \(2, 0\) in hypergraph 1"):
+        ehnn.HypergraphClassifier(**FAST).fit([plain, plain.replace(x=torch.ones(3, 2))], [0, 1])
+    with pytest.raises(ValueError, match="labels of hypergraphs must be a sequence with one per row"):
+        ehnn.HypergraphClassifier(**FAST).fit([plain, plain], {0: "a", 1: "b"})

@@ -52,11 +52,12 @@ def test_missing_numbers_have_no_part_in_r_squared() -> None:
     true = torch.tensor([[1.0], [2.0], [3.0], [6.0]])
     found = torch.tensor([[1.5], [1.5], [3.0], [5.0]])
     expected = 1 - 1.5 / 14  # the mean of 1, 2, 3 and 6 is 3
-    assert numbers.score(found, true) == pytest.approx(expected)
+    assert numbers.score(found, true, torch.ones(4)) == pytest.approx(expected)
     gap, wild = torch.full((3, 1), torch.nan), torch.full((3, 1), 1e6)
-    assert numbers.score(torch.cat([found, wild]), torch.cat([true, gap])) == pytest.approx(expected)
-    assert numbers.score(true, true) == 1
-    assert numbers.score(torch.full((4, 1), 3.0), true) == pytest.approx(0)
+    score = numbers.score(torch.cat([found, wild]), torch.cat([true, gap]), torch.ones(7))
+    assert score == pytest.approx(expected)
+    assert numbers.score(true, true, torch.ones(4)) == 1
+    assert numbers.score(torch.full((4, 1), 3.0), true, torch.ones(4)) == pytest.approx(0)
 
 
 def test_weights_that_were_changed_on_the_disk_are_refused(tmp_path: Path) -> None:

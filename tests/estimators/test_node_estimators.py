@@ -162,7 +162,7 @@ def test_nodes_without_features_and_other_hypergraphs() -> None:
         return ehnn.Hypergraph.from_edges([[0, i] for i in range(2, n)] + [[1, i] for i in range(2, n)])
 
     y = np.array([1, 1] + [0] * 18)
-    fitted = ehnn.NodeClassifier(**QUICK).fit(star(20), y)
+    fitted = ehnn.NodeClassifier(**QUICK, features="structural").fit(star(20), y)
     assert fitted.predict(star(26)).tolist() == [1, 1] + [0] * 24
     with pytest.raises(ValueError, match="edge_x must have 0 channels"):
         fitted.predict(star(20).replace(edge_x=torch.ones(36, 2)))

@@ -338,8 +338,9 @@ def test_what_is_no_hypergraph() -> None:
         with pytest.raises(ValueError, match=message):
             as_hypergraph(bad)
     data = pytest.importorskip("torch_geometric.data")
-    with pytest.raises(ValueError, match="HyperGraphData is expected"):
+    with pytest.raises(ValueError, match="HyperGraphData, or a Data with hyperedge_index, is expected"):
         as_hypergraph(data.Data(edge_index=torch.tensor([[0, 1], [1, 0]])))
+    assert as_hypergraph(data.Data(hyperedge_index=torch.tensor([[0, 1, 2], [0, 0, 1]]))).num_edges == 2
 
 
 def test_structural_features_are_equivariant(ring: list[list[int]]) -> None:

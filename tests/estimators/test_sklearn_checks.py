@@ -7,6 +7,7 @@ on estimators in the documentation shows the same list.
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +105,24 @@ def test_checks_that_need_no_data(kind: type, name: str) -> None:
     if not hasattr(checks, name):
         pytest.skip(f"this scikit-learn has no {name}")
     getattr(checks, name)(kind.__name__, kind())
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_what_is_fitted_and_asked_about_has_one_name(kind: type) -> None:
+    names = ("fit", "predict", "predict_proba", "predict_with_proba", "score", "explain", "decision_function")
+    methods = {name: getattr(kind, name) for name in names if hasattr(kind, name)}
+    first = {name: list(inspect.signature(method).parameters)[1] for name, method in methods.items()}
+    candidates = kind is ehnn.HyperedgePredictor  # it is asked about other sets than it was fitted on
+    assert first == {n: "candidates" if candidates and n != "fit" else "h" for n in methods}
+
+
+def test_former_names_of_arguments_work_and_warn() -> None:
+    graphs, y = [[[0, 1]], [[0, 1, 2]]] * 4, [0, 1] * 4
+    model = ehnn.HypergraphClassifier(model="ehnn-mlp", width=4, epochs=1)
+    with pytest.warns(DeprecationWarning, match="the argument hypergraphs of fit is called h now"):
+        model.fit(hypergraphs=graphs, y=y)
+    with pytest.warns(DeprecationWarning, match="the argument data of predict_proba is called h now"):
+        assert model.predict_proba(data=graphs).shape == (8, 2)
 
 
 def test_the_documentation_has_the_same_list() -> None:

@@ -160,12 +160,25 @@ def test_entries_become_incidence_weights(make):
     assert h.incidence_weight.dtype == torch.float32
 
 
-def test_weights_follow_their_incidences_and_the_first_of_a_repeated_one_is_kept():
-    h = Hypergraph.from_incidence(
-        ([2, 0, 2, 0, 1], [1, 1, 0, 1, 0]), incidence_weight=[5.0, 6.0, 7.0, 8.0, 9.0]
-    )
+def test_weights_follow_their_incidences_and_a_repeated_one_counts_once():
+    index = ([2, 0, 2, 0, 1], [1, 1, 0, 1, 0])
+    h = Hypergraph.from_incidence(index, incidence_weight=[5.0, 6.0, 7.0, 6.0, 9.0])
     assert h.edges() == [[1, 2], [0, 2]]
     assert h.incidence_weight.tolist() == [9.0, 7.0, 6.0, 5.0]
+
+
+@pytest.mark.parametrize(("names", "name"), [(None, "0"), (("ann", "bob", "cy"), "'ann'")])
+def test_an_incidence_with_two_weights_is_refused(names, name):
+    index = ([2, 0, 2, 0, 1], [1, 1, 0, 1, 0])
+    told = f"node {name} is given twice in hyperedge 1, with incidence_weight 6.0 and 8.0"
+    with pytest.raises(ValueError, match=told):
+        Hypergraph.from_incidence(index, incidence_weight=[5.0, 6.0, 7.0, 8.0, 9.0], node_names=names)
+
+
+def test_an_incidence_with_one_unknown_weight_twice_counts_once():
+    nan = float("nan")
+    h = Hypergraph.from_incidence(([0, 0], [0, 0]), incidence_weight=[nan, nan])
+    assert h.num_incidences == 1
 
 
 @pytest.mark.parametrize("library", ["scipy", "torch"])

@@ -89,6 +89,7 @@ def test_csv_tables(file):
         ("node,edge\n,\n", {}, "line 2: columns 'node' and 'edge' are both blank"),
         ("node,edge,weight\na,b,1\na,c,?\n", {}, "line 3: column 'weight' must be a number, got '\\?'"),
         ("node,edge,weight\na,b,\n", {}, "line 2: column 'weight' must be a number, got ''"),
+        ("node,edge,weight\na,b,1\na,c,1\na,b,2\n", {}, "line 4: column 'weight' says '2' .* line 2 says"),
         ("node,edge,x0\na,b,1\na,c,2\n", {}, "line 3: column 'x0' gives '2' for 'a', but an earlier"),
         ("node,edge,y\na,b,u\na,c,v\n", {}, "line 3: column 'y' gives 'v' for 'a'"),
         ("node,edge,x0\na,b,1\nc,b,\n", {}, "no line gives 'c' a value in column 'x0'"),

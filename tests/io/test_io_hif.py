@@ -76,6 +76,10 @@ PAIR = {"node": 0, "edge": 0}
         ({"incidences": [{"node": [1], "edge": 0}]}, r"incidences\[0\] must have 'node'.*got \[1\]"),
         ({"incidences": [PAIR | {"weight": "2"}]}, r"incidences\[0\].weight must be a number, got '2'"),
         ({"incidences": [PAIR | {"weight": 10**400}]}, "incidence_weight must be numbers"),
+        (
+            {"incidences": [PAIR | {"weight": 2}, PAIR | {"weight": 3}]},
+            "node 0 is given twice in hyperedge 0, with incidence_weight 2.0 and 3.0",
+        ),
         ({"incidences": [PAIR], "nodes": [{"node": 0}, {"node": 0}]}, r"nodes\[1\] lists 0 a second time"),
         ({"incidences": [PAIR], "nodes": [{"node": 0, "attrs": 3}]}, r"nodes\[0\].attrs must be an object"),
         ({"incidences": [PAIR], "network-type": "directed"}, "directed"),

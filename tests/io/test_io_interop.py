@@ -74,6 +74,17 @@ def test_structure_and_weights_survive_scipy(h):
         assert eio.from_scipy(matrix.asformat(form)) == bare
 
 
+def test_parallel_edges_with_different_weights_are_refused():
+    graph = nx.MultiGraph()
+    graph.add_nodes_from([("ann", {"bipartite": 0}), ("chess", {"bipartite": 1})])
+    graph.add_edge("ann", "chess", weight=2)
+    graph.add_edge("ann", "chess", weight=2)
+    assert eio.from_networkx(graph).incidence_weight.tolist() == [2]
+    graph.add_edge("ann", "chess", weight=3)
+    with pytest.raises(ValueError, match=r"'ann' is given twice in hyperedge 'chess', with .* 2.0 and 3.0"):
+        eio.from_networkx(graph)
+
+
 def test_scipy_adds_up_repeated_entries_and_refuses_zeros():
     matrix = sp.coo_array((np.array([1.0, 2.0]), ([0, 0], [1, 1])), shape=(2, 3))
     assert eio.from_scipy(matrix).incidence_weight.tolist() == [3.0]
@@ -121,6 +132,16 @@ def test_pyg_sees_what_it_expects(full):
     foreign = HyperGraphData(x=torch.ones(4, 1), edge_index=torch.tensor([[0, 1, 2], [0, 0, 1]]))
     h = eio.from_pyg(foreign)
     assert (h.num_nodes, h.num_edges, h.edges()) == (4, 2, [[0, 1], [2]])
+
+
+def test_pyg_with_a_hyperedge_index_beside_a_graph():
+    index = torch.tensor([[0, 1, 2], [0, 0, 1]])
+    graph = {"edge_index": torch.tensor([[0, 1], [3, 2]]), "edge_attr": torch.zeros(2, 5)}
+    data = pyg.Data(x=torch.ones(4, 1), hyperedge_index=index, hyperedge_attr=torch.ones(2, 3), **graph)
+    h = eio.from_pyg(data)
+    assert (h.num_nodes, h.edges(), h.edge_x.shape) == (4, [[0, 1], [2]], (2, 3))
+    with pytest.raises(ValueError, match="hyperedge_index must be a tensor of shape"):
+        eio.from_pyg(pyg.Data(hyperedge_index=index[0]))
 
 
 def test_bipartite_pyg_is_a_star_expansion():

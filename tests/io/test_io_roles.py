@@ -129,6 +129,9 @@ def test_csv_carries_roles(tmp_path, h):
 def test_csv_of_others(tmp_path):
     path = tmp_path / "reactions.csv"
     path.write_text("node,edge,side,stoich\na,r,tail,2\nb,r,head,1\nb,s,tail,3\nb,s,head,1\n")
+    with pytest.raises(ValueError, match=r"line 5: column 'stoich' says '1' .* line 4 says '3'"):
+        eio.read_csv(path, role="side", weight="stoich")
+    path.write_text("node,edge,side,stoich\na,r,tail,2\nb,r,head,1\nb,s,tail,3\nb,s,head,3\n")
     h = eio.read_csv(path, role="side", weight="stoich")
     assert (h.roles.tolist(), h.incidence_weight.tolist()) == ([0, 1, 2], [2, 1, 3])
     assert eio.read_csv(path, weight="stoich").roles is None  # only the column that write_csv writes is found

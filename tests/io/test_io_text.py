@@ -58,6 +58,18 @@ def test_hyperedges_of_one_name_are_not_lost():
     assert eio.to_named_edges(h.replace(edge_names=["a", "b", "c"])) == {"a": [0], "b": [1], "c": [0, 1]}
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan")])
+def test_missing_names_are_refused(missing):
+    with pytest.raises(ValueError, match=r"hyperedge 1 \(from 0\) has a missing node"):
+        eio.from_named_edges([["a", "b"], ["b", missing]])
+    with pytest.raises(ValueError, match="hyperedge 'f' has a missing node"):
+        eio.from_named_edges({"e": ["a", "b"], "f": {missing}})
+    with pytest.raises(ValueError, match=r"hyperedge 1 \(from 0\) has a missing name"):
+        eio.from_named_edges({"e": ["a", "b"], missing: ["a"]})
+    with pytest.raises(ValueError, match=r"node_names has a missing name in row 1"):
+        eio.from_named_edges([["a"]], node_names=["a", missing])
+
+
 def test_named_edges_faults():
     with pytest.raises(ValueError, match="'abc' as a hyperedge"):
         eio.from_named_edges(["abc"])

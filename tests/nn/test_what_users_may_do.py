@@ -130,8 +130,7 @@ def test_the_linear_maps_of_attention_are_modules(part, options, ends):
     before = layer(x, overlap)
     layer.get_submodule(part).register_forward_hook(lambda *_: heard.append(1))
     torch.testing.assert_close(layer(x, overlap), before)
-    apart = part == "merge" and options.get("global_interaction", True)  # rows of 𝓘 ≥ 1, then of 𝓘 = 0
-    assert len(heard) == (2 if apart else 1)
+    assert len(heard) == 1
 
 
 class LowRank(nn.Module):

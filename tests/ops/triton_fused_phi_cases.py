@@ -119,9 +119,8 @@ if __name__ == "__main__":
         check_compiled()
         check_edges()
         compare_one_hidden_layer()
-        # Several larger blocks of rows for each program, and one program for each of several runs.
-        fused_kernels.FEW_ROWS = 0
-        fused_kernels.FORWARD = fused_kernels.BACKWARD = (16, 2, 255)
+        # Several blocks of rows for each program, and one program for each of several runs.
+        fused_kernels.BLOCK, fused_kernels.FORWARD, fused_kernels.BACKWARD = 16, (2, 255), (2, 255)
         triton_halves.GROUP = 2
         check_equal_bits()
         compare_with_plain(fused_phi, 100, 16, 3, masks_of(100)[1])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ehnn.parallel import Machine, step_seconds
+import torch
+
+from ehnn.parallel import Machine, Ranks, step_seconds
+from ehnn.parallel.plan import Plan
 
 MACHINE = Machine(0.01, 1e-8, 2e-8, 1e-10, 2e-10, 1e-9, byte=1e-9, call=1e-4)
 
@@ -19,3 +22,10 @@ def test_work_is_shared_and_the_exchange_follows_the_ghosts() -> None:
     assert half.own == two.own
     assert half.exchange < two.exchange
     assert two.total == two.own + two.exchange
+
+
+def test_rows_are_made_in_two_parts_only_if_many_travel() -> None:
+    none = torch.zeros(0, dtype=torch.int64)
+    for sent, ahead in ((1, 0), (100, 900)):
+        plan = Plan(Ranks(), 1000, torch.arange(1000 - sent, 1000), (0,), (0,), none, none)
+        assert (plan.alone, plan.ahead) == (1000 - sent, ahead)

@@ -36,7 +36,9 @@ def test_two_ranks(tmp_path: Path) -> None:
     """Exactness, also with roles, weights and large logits; training from files; data parallel gradients."""
     launch(
         2, tmp_path, ("exact", some(UNIT, 8)), ("marks", some(UNIT, 48)), ("large_logits", {}),
-        ("training", {"directory": str(tmp_path / "shards")}), ("data_parallel", {}),
+        ("ahead", {}), ("both_ways", {}), ("twice", {}),
+        ("training", {"directory": str(tmp_path / "shards")}),
+        ("data_parallel", {}),
     )  # fmt: skip
 
 

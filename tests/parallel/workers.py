@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -203,6 +204,93 @@ def marks(ranks: Ranks, families: list[list[str]], share: int) -> None:
                 none = s.replace(incidence_weight=None, edge_weight=None, roles=None, num_roles=1)
                 assert not none._families
                 assert none.overlap("nodes", "edges").num_roles == (1, 1)
+
+
+class Told(nn.Module):
+    """A φ that tells when it works, forward and backward, and on how many rows."""
+
+    def __init__(self, name: str, inner: nn.Module, events: list[tuple]) -> None:
+        super().__init__()
+        self.name, self.inner, self.events = name, inner, events
+
+    def forward(self, x: Tensor, *more: object) -> Tensor:
+        rows = x.shape[0]
+        self.events.append((self.name, rows))
+        y = self.inner(x, *more)
+        y.register_hook(lambda grad: self.events.append((f"{self.name} backward", rows)))
+        return y
+
+
+def ahead(ranks: Ranks) -> None:
+    """Between the start of an exchange and the wait for it, φ works on the rows that no other rank shares."""
+    h, begin, events = hypergraphs()["single"], Ranks.begin, []
+
+    def telling(*arguments: object) -> object:
+        events.append(("begin",))
+        arrived = begin(ranks, *arguments)
+        return lambda: (events.append(("wait",)), arrived())[1]
+
+    s = parallel.shard(h, partitions(h, ranks.size)["random"], ranks)
+    ranks.begin = telling
+    for source, target, name in (("nodes", "all", "phi2"), ("all", "nodes", "phi1")):
+        for make in (EHNNMLP, EHNNTransformer, LAYERS["transformer-sigmoid"]):
+            torch.manual_seed(0)
+            layer = make(h.features(source).shape[1], 8, global_interaction=False).double()
+            setattr(layer, name, Told(name, getattr(layer, name), events))
+            o = s.overlap(source, target)
+            alone = o.source_to_group.plan.alone
+            shared = (o.num_groups if target == "all" else o.num_sources) - alone
+            assert alone >= s.num_nodes
+            x = s.features(source).clone().requires_grad_()
+            layer(x, o)  # makes the relation
+            events.clear()
+            layer(x, o).square().sum().backward()
+            early, late, back = (name, alone), (name, shared), f"{name} backward"
+            if target == "all":
+                expected = [("begin",), early, ("wait",), late]
+                expected += [(back, shared), ("begin",), (back, alone), ("wait",)]
+            else:
+                expected = [late, ("begin",), early, ("wait",)]
+                expected += [("begin",), (back, alone), ("wait",), (back, shared)]
+            assert events == expected, (source, target, make)
+    del ranks.begin
+
+
+def both_ways(ranks: Ranks) -> None:
+    """With and without work while rows travel: the same numbers; with it, the same bits each time."""
+    h = marked(hypergraphs()["single"])["everything"]
+    s = parallel.shard(h, partitions(h, ranks.size)["growing"], ranks)
+    for make in (EHNNMLP, EHNNTransformer, EHNNLinear):
+        for source, target in (("nodes", "all"), ("all", "nodes"), ("edges", "nodes")):
+            torch.manual_seed(0)
+            layer, found = make(h.features(source).shape[1], 8).double(), []
+            layer(s.features(source), s.overlap(source, target))  # makes the relation
+            for ranks.ahead in (True, False, True):
+                x = s.features(source).clone().requires_grad_()
+                layer.zero_grad()
+                ranks.traffic.clear()
+                layer(x, s.overlap(source, target)).square().sum().backward()
+                tensors = [x.grad, *(p.grad for p in layer.parameters() if p.grad is not None)]
+                found.append((torch.cat([t.flatten() for t in tensors]), dataclasses.asdict(ranks.traffic)))
+            assert torch.equal(found[0][0], found[2][0]), make
+            worst = float((found[0][0] - found[1][0]).abs().max() / found[1][0].abs().max())
+            assert worst < 1e-12, (make, source, target, worst)
+            assert found[0][1] == found[1][1], make
+
+
+def twice(ranks: Ranks) -> None:
+    """Second derivatives of sums go over the ranks too."""
+    h = hypergraphs()["single"]
+    s = parallel.shard(h, partitions(h, ranks.size)["random"], ranks)
+    for source, target in (("nodes", "all"), ("all", "nodes")):
+        found = []
+        for where in (h, s):
+            x = h.features(source)[rows_of(s, h, source)] if where is s else h.features(source)
+            x = x.clone().requires_grad_()
+            y = ehnn.ops.segment_sum(x, where.overlap(source, target).source_to_group)
+            (first,) = torch.autograd.grad(y.pow(3).sum(), x, create_graph=True)
+            found.append(torch.autograd.grad(first.square().sum(), x)[0])
+        close(found[1], found[0][rows_of(s, h, source)], f"{source}→{target}, second derivative")
 
 
 def rounded(ranks: Ranks) -> None:

@@ -278,6 +278,16 @@ def test_tail_and_head_of_one_set_are_a_role_of_their_own(tmp_path: Path) -> Non
         make_shards(Job(tmp_path / "others.parquet", tmp_path / "new", 1, role_column="role", workers=0))
 
 
+def test_a_node_with_two_weights_in_one_set_is_refused(tmp_path: Path) -> None:
+    table = pd.DataFrame({"node": list("aab"), "edge": [1] * 3, "weight": [2.0, 2.0, 1.0]})
+    table.to_parquet(tmp_path / "same.parquet")
+    make_shards(Job(tmp_path / "same.parquet", tmp_path / "out", 1, weight_column="weight", workers=0))
+    assert read_shard(tmp_path / "out", 0, 1)["incidence_weight"].tolist() == [2, 1]
+    table.assign(weight=[2.0, 3.0, 1.0]).to_parquet(tmp_path / "others.parquet")
+    with pytest.raises(ValueError, match="1 nodes have two weights in one set, such as 2 and 3"):
+        make_shards(Job(tmp_path / "others.parquet", tmp_path / "new", 1, weight_column="weight", workers=0))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -160,8 +160,15 @@ def test_weights_are_read_or_told() -> None:
     assert h.edge_weight.tolist() == [0.5, 4]
     h = sheet_of("members,v\na;b,0.5\nb,4\n", edge_weight="v").h
     assert h.edge_weight.tolist() == [0.5, 4]
+    assert sheet_of("node;edge;w\na;e;2,5\nb;e;3\n", weight="w").h.incidence_weight.tolist() == [2.5, 3]
+    assert sheet_of("node;edge;v\na;e;2,5\nb;f;3\n", edge_weight="v").h.edge_weight.tolist() == [2.5, 3]
+    with pytest.raises(ValueError, match=r"'1,500' may be 1500 or 1.500"):
+        sheet_of("node;edge;w\na;e;1,500\nb;e;3\n", weight="w")
     with pytest.raises(ValueError, match=r"line 3: column 'w' must be a number, got 'x'"):
         sheet_of("node,edge,w\na,e,2\nb,e,x\n", weight="w")
+    assert sheet_of("node,edge,w\na,e,2\na,e,2.0\nb,e,3\n", weight="w").h.incidence_weight.tolist() == [2, 3]
+    with pytest.raises(ValueError, match=r"line 4: column 'w' says '5' .* line 2 says '2' of in"):
+        sheet_of("node,edge,w\na,e,2\nb,e,3\na,e,5\n", weight="w")
     with pytest.raises(ValueError, match="--weight-column is for a row per member"):
         sheet_of("members,v\na;b,0.5\n", weight="v")
 
@@ -179,3 +186,19 @@ def test_weights_are_read_or_told() -> None:
 def test_what_cannot_be_read_is_named(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         sheet_of(text)
+
+
+def test_names_that_may_be_none_or_several_are_told() -> None:
+    told = sheet_of("node,edge\na,e\nNA,e\nNA,f\n").remarks
+    assert any("column 'node' has the name 'NA' in 2 rows" in remark for remark in told)
+    told = sheet_of("node,edge\n1.23457E+11,e\nb,e\n").remarks
+    assert any("'1.23457E+11': a spreadsheet may have made one of several" in remark for remark in told)
+    told = sheet_of("x,y,kind\na,NA,p\nb,c,q\n", members=("x", "y")).remarks
+    assert any("cells that say NA are taken as blank" in remark for remark in told)
+    assert sheet_of("node,edge\n1E,e\nE5,e\n,f\n").remarks == ()
+
+
+def test_a_header_in_the_middle_of_a_file_is_refused() -> None:
+    with pytest.raises(ValueError, match="line 4: the row repeats the names of the columns; leave it out"):
+        sheet_of("node,edge,y\na,e,1\nb,e,2\nnode,edge,y\nc,e,1\n")
+    assert sheet_of("node,edge,y\na,e,1\nnode,edge,2\n").h.num_nodes == 2

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ehnn.io import from_named_edges, to_named_edges
 from ehnn.tables import Source, merge, read
-from ehnn.tables.later import ask
+from ehnn.tables.later import as_trained, ask
 from ehnn.tables.reader import Reader
 
 pd = pytest.importorskip("pandas")
@@ -209,3 +209,51 @@ def test_the_table_of_training_is_asked_as_it_was() -> None:
     assert asked.parts[0].h == data.h
     alone = ask(data.reader, Source(MEMBERS, PEOPLE, data.reader.layout, "person"), alone=True)
     assert [name for (name,) in alone.names] == list(data.h.node_names)
+
+
+@pytest.mark.parametrize("data", [{"person": ["a"]}, [{"person": "a"}], MEMBERS["person"]])
+def test_what_is_no_table_is_named(data: Any) -> None:
+    with pytest.raises(ValueError, match=r"the table must be a file, or a DataFrame .*, got"):
+        read(data, "team", **COLUMNS)
+    with pytest.raises(ValueError, match=r"the table of nodes must be a file, or a DataFrame .*, got"):
+        read(MEMBERS, "team", nodes=data, **COLUMNS)
+
+
+def test_an_index_with_a_name_is_no_column() -> None:
+    with pytest.raises(ValueError, match=r"'person' is its index and no column: call reset_index\(\)"):
+        read(MEMBERS.set_index("person"), "role", **COLUMNS)
+    named = PEOPLE.set_index("person")
+    with pytest.raises(ValueError, match=r"its index .* is no column: call reset_index\(\)"):
+        read(MEMBERS, "team", nodes=named[["team"]], **COLUMNS)
+
+
+def test_truths_are_truths() -> None:
+    table = pd.DataFrame({"node": list("abcd"), "edge": list("xxyy"), "kind": [True, True, False, None]})
+    assert read(table, "kind").y == [True, True, False, None]
+    assert read(table.assign(kind=["TRUE", "TRUE", "FALSE", ""]), "kind").y == ["TRUE", "TRUE", "FALSE", None]
+
+
+def test_a_class_that_may_be_a_blank_is_told() -> None:
+    table = pd.DataFrame({"node": list("abcd"), "edge": list("xxyy"), "kind": ["a", "-", "a", "-"]})
+    assert any("has a class '-'; where it means that there is no" in r for r in read(table, "kind").remarks)
+    assert read(table.replace("-", "b"), "kind").remarks == []
+
+
+def test_whole_numbers_with_and_without_a_point_are_told() -> None:
+    pairs = pd.DataFrame({"node": ["1.0", "2.0", "3.0"], "edge": ["x", "x", "y"]})
+    people = pd.DataFrame({"node": ["1", "2", "3"], "team": ["a", "b", "a"]})
+    with pytest.raises(ValueError, match=r"the first is '1' .*; '1.0' is known: write whole numbers"):
+        read(pairs, "team", nodes=people)
+    found = read(pairs.assign(node=["1", "2", "3"], team=["a", "b", "a"]), "team")
+    asked = ask(found.reader, Source(pairs, layout=found.reader.layout))
+    assert "'1.0' for one; '1' is known: write whole numbers in the same way" in asked.remarks[0]
+
+
+def test_a_later_file_may_have_another_delimiter(tmp_path: Path) -> None:
+    MEMBERS.to_csv(tmp_path / "comma.csv", index=False)
+    halves = MEMBERS.assign(fee=MEMBERS.fee + 0.5)
+    halves.to_csv(tmp_path / "semicolon.csv", index=False, sep=";", decimal=",")
+    for first, later in (("comma.csv", "semicolon.csv"), ("semicolon.csv", "comma.csv")):
+        reader = read(tmp_path / first, task="hyperedges", **COLUMNS).reader
+        found = as_trained(reader, Source(tmp_path / later)).read().h
+        assert found.node_names == reader.known.node_names

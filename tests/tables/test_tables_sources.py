@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ehnn.io import to_named_edges
+from ehnn.tables import read
 from ehnn.tables.labels import read_labels
 from ehnn.tables.layouts import Layout
 from ehnn.tables.sheets import read_sheet
@@ -123,3 +124,15 @@ def test_a_file_that_is_not_parquet_is_named() -> None:
     Path("a.parquet").write_text("node,edge\n")
     with pytest.raises(ValueError, match=r"a\.parquet is not a Parquet file"):
         read_sheet("a.parquet", Layout())
+
+
+@pytest.mark.parametrize("kind", [int, float, "Int64"])
+def test_numbers_may_be_names_in_every_layout_of_a_frame(kind: Any) -> None:
+    number = pd.Series([3, 1, 2]).astype(kind)
+    pairs = pd.DataFrame({"node": ["1", "2", "3"], "edge": ["x", "x", "y"]})
+    nodes = pd.DataFrame({"node": number, "team": ["a", "b", "b"]})
+    assert read(pairs, "team", nodes=nodes).y == ["b", "b", "a"]
+    sets = pd.DataFrame({"set": number, "members": [["a"], ["b"], ["a", "b"]]})
+    assert read_sheet(sets, Layout(edge="set")).h.edge_names == ("3", "1", "2")
+    matrix = pd.DataFrame({"node": number, "x": [1, 0, 1]})
+    assert read_sheet(matrix, Layout(node="node", sets=("x",))).h.node_names == ("3", "1", "2")

@@ -47,6 +47,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "roles-speed": roles.speed,
     "scale": speed.scale,
     "scale-real-accuracy": scaling.accuracy,
+    "scale-real-ahead": scaling.ahead,
     "scale-real-cost": scaling.cost,
     "scale-real-losses": scaling.losses,
     "scale-real-shards": scaling.shards,

@@ -68,6 +68,23 @@ def losses() -> str:
     return markdown(["", "", "measured"], lines)
 
 
+def ahead() -> str:
+    """Seconds of steps in which ranks work while rows travel, and in which they wait."""
+    start, seconds, ratio = (
+        "work while rows travel: ", "median seconds per step", "median ratio of pairs of steps"
+    )  # fmt: skip
+    settings = dict.fromkeys(one["setting"] for one in rows(REAL) if one["setting"].startswith(start))
+    lines = []
+    for name in settings:
+        found = [row(REAL, setting=name, model=m, metric=seconds) for m in ("ahead", "waiting")]
+        pairs = row(REAL, setting=name, model="ahead", metric=ratio)
+        low, high = pairs["settings"]["quartiles"]
+        spread = f"{pairs['mean']:.2f} ({low:.2f} to {high:.2f})"
+        lines.append([name.removeprefix(start), *(figure(one, 3) for one in found), spread])
+    head = ["layer, random hypergraph of nodes x hyperedges", "work (s)", "wait (s)", "ratio (quartiles)"]
+    return markdown(head, lines)
+
+
 def cost() -> str:
     """Seconds of a step, measured and by the formula."""
     start, names = "cost model: ", ("measured", "formula")

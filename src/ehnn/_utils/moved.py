@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 _GOES = "the old name goes in version 0.3"
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def former(
@@ -55,3 +57,27 @@ def _successor(old: str, new: str) -> Any:
         ) from error
     warnings.warn(f"{old} is now {shown}; {_GOES}", DeprecationWarning, stacklevel=3)
     return getattr(found, name) if name else found
+
+
+def renamed_argument(old: str, new: str) -> Callable[[_Function], _Function]:
+    """A decorator: the argument ``old`` of a function is called ``new`` now. The old keyword works and warns.
+
+    >>> @renamed_argument("graph", "h")
+    ... def nodes(h):
+    ...     return h
+    >>> nodes(h=3)
+    3
+    """
+
+    def decorate(function: _Function) -> _Function:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if old in kwargs and new not in kwargs:
+                told = f"the argument {old} of {function.__name__} is called {new} now; {_GOES}"
+                warnings.warn(told, DeprecationWarning, stacklevel=2)
+                kwargs[new] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return decorate

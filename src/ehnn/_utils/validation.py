@@ -99,6 +99,13 @@ def as_names(names: Sequence[Hashable] | None, name: str, rows: int) -> tuple[Ha
     return names
 
 
+def is_missing(value: Any) -> bool:
+    """Whether ``value`` is None, NaN, or pandas' NA or NaT."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
 def repeated(values: Iterable[Hashable]) -> Hashable:
     """The first value that was there before; None if all are distinct."""
     seen: set[Hashable] = set()

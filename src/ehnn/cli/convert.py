@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -12,6 +13,7 @@ from .table_options import ColumnOptions, with_options
 
 if TYPE_CHECKING:
     from ehnn.hypergraph import Hypergraph
+    from ehnn.io._csv_table import Table
     from ehnn.tables import Layout
 
 READABLE = ("csv", "pairs", "sets", "matrix", "lines", "hif")
@@ -55,8 +57,10 @@ def convert(
         check_target(target, [source], force)
         kind = "auto" if reads == "csv" else reads
         layout = table.as_layout(kind)
-        h = _read(source, reads, layout)
-        _write(h, target, writes)
+        h, roles = _read(source, reads, layout)
+        _write(h, target, writes, roles)
+    if h.roles is not None and not roles and writes == "csv":
+        typer.echo("Note: roles are numbers; of a directed hypergraph 0 is tail, 1 head, 2 both", err=True)
     lost = _lost(h) if writes == "lines" else []
     if lost:
         typer.echo(f"Note: lines of names do not carry {', '.join(lost)}", err=True)
@@ -75,29 +79,60 @@ def _format(path: Path, given: str | None, option: str, known: tuple[str, ...]) 
     return found
 
 
-def _read(path: Path, kind: str, layout: Layout) -> Hypergraph:
-    """Everything that the file carries, where ehnn wrote it; names and sets elsewhere."""
+def _read(path: Path, kind: str, layout: Layout) -> tuple[Hypergraph, tuple[str, ...]]:
+    """Everything that the file carries, where ehnn wrote it; names and sets elsewhere. And names of roles."""
     from ehnn.io import read_csv, read_hif
     from ehnn.tables.layouts import open_table
     from ehnn.tables.sheets import read_sheet
 
     if kind == "hif":
-        return read_hif(path)
+        h = read_hif(path)
+        return h, _roles_of_hif(path, h.num_roles)
     if kind == "csv":
         table = open_table(path, layout.delimiter, layout.header)
         found = layout.of_table(table)
         if (found.node, found.edge) == ("node", "edge") and table.delimiter:
-            return read_csv(path, delimiter=table.delimiter)
-    return read_sheet(path, layout).h
+            h = read_csv(
+                path, delimiter=table.delimiter, role=found.role, weight=found.weight,
+                edge_weight=found.edge_weight,
+            )  # fmt: skip
+            return h, _roles_of_csv(table, found.role)
+    sheet = read_sheet(path, layout)
+    return sheet.h, sheet.layout.role_words
 
 
-def _write(h: Hypergraph, path: Path, kind: str) -> None:
+def _roles_of_csv(table: Table, column: str | None) -> tuple[str, ...]:
+    """The words in a column of roles; that of `write_csv` where none is named."""
+    import numpy as np
+
+    from ehnn.io._csv_roles import role_words
+
+    column = column or "incidence_role"
+    if column not in table.columns:
+        return ()
+    return role_words(table, column, np.flatnonzero(table.column(column).where(bool)))
+
+
+def _roles_of_hif(path: Path, count: int) -> tuple[str, ...]:
+    """Names of roles that `write_hif` wrote, in the order of their numbers; () if it did not."""
+    from ehnn.io._support import read_text
+
+    attributes = [record.get("attrs") or {} for record in json.loads(read_text(path))["incidences"]]
+    names = {
+        a["role"]: str(a["role_name"])
+        for a in attributes
+        if isinstance(a.get("role"), int) and "role_name" in a
+    }
+    return tuple(names[role] for role in range(count)) if set(names) == set(range(count)) else ()
+
+
+def _write(h: Hypergraph, path: Path, kind: str, roles: tuple[str, ...]) -> None:
     from ehnn.io import write_csv, write_edge_lines, write_hif
 
     if kind == "hif":
-        write_hif(h, path)
+        write_hif(h, path, role_names=roles)
     elif kind == "csv":
-        write_csv(h, path, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+        write_csv(h, path, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", role_names=roles)
     else:
         named = h.node_names is not None
         write_edge_lines(h, path, separator=_separator(h), named=named)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import typer
 
@@ -48,7 +49,7 @@ def readable_errors(resume: str | None = None) -> Iterator[None]:
     from ehnn.training import NotFiniteError
 
     try:
-        with reading_once():
+        with reading_once(), _warnings_as_notes():
             yield
     except KeyboardInterrupt:
         typer.echo("\nInterrupted." + (f" {resume}" if resume else ""), err=True)
@@ -61,6 +62,28 @@ def readable_errors(resume: str | None = None) -> Iterator[None]:
         fail(f"{error.filename}: {_WRONG_KIND[type(error)]}", FAILED)
     except (ValueError, OSError) as error:
         fail(str(error), FAILED if isinstance(error, OSError) else USAGE)
+
+
+@contextmanager
+def _warnings_as_notes() -> Iterator[None]:
+    """Print warnings of the library as the other notes, each once."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(
+            message: Warning | str, category: type[Warning], filename: str, *place: Any, **more: Any
+        ) -> None:
+            ours = category is RuntimeWarning and Path(filename).is_relative_to(Path(__file__).parents[1])
+            if category is not UserWarning and not ours:
+                usual(message, category, filename, *place, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                typer.echo(f"Note: {message}", err=True)
+
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
+        yield
 
 
 def _near(name: str) -> str:

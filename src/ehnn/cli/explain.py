@@ -11,7 +11,7 @@ import typer
 from ehnn._utils.atomic import atomic_write
 
 from .errors import fail, readable_errors
-from .predict import reader_of, source_of
+from .predict import reader_of
 from .table_options import Names, NodesFile, TableOptions, with_options
 
 _KEPT = 100
@@ -59,7 +59,8 @@ def explain(
     from ehnn.estimators import load
     from ehnn.report.records import as_json
     from ehnn.report.runs import EXPLANATIONS
-    from ehnn.tables.later import ask_sheet
+    from ehnn.tables import Source
+    from ehnn.tables.later import as_trained, ask_sheet
 
     with readable_errors():
         estimator: Any = load(model)
@@ -67,7 +68,7 @@ def explain(
         if reader.task == "hyperedges":
             raise ValueError(f"{model} scores candidates (--task hyperedges); ehnn explain is for labels")
         rows = _rows(reader.task, node or [], set_ or [])
-        source = source_of(reader, data, nodes, table.as_layout(), table.id_column)
+        source = as_trained(reader, Source(data, nodes, table.as_layout(), table.id_column))
         reader.check(source)
         asked = ask_sheet(reader, source.read(loose=True))
         found = estimator.explain(asked, rows, target=_class_of(estimator, target), most=most)

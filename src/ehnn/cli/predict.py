@@ -6,7 +6,7 @@ import csv
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,7 +18,7 @@ from .errors import readable_errors
 from .table_options import NodesFile, TableOptions, with_options
 
 if TYPE_CHECKING:
-    from ehnn.tables import Layout, Source
+    from ehnn.tables import Source
     from ehnn.tables.reader import Reader
 
 SCREEN = Path("-")
@@ -59,13 +59,15 @@ def predict(
     ehnn predict --model runs/mine --data my.csv --out predicted.csv
     """
     from ehnn.estimators import load
+    from ehnn.tables import Source
+    from ehnn.tables.later import as_trained
 
     from .run_folder import check_target
 
     with readable_errors():
         estimator: Any = load(model)
         reader = reader_of(estimator, model)
-        source = source_of(reader, data, nodes, table.as_layout(), table.id_column)
+        source = as_trained(reader, Source(data, nodes, table.as_layout(), table.id_column))
         if out != SCREEN:
             check_target(out, [*source.tables(), *model.iterdir()], force)
         found = predicted(estimator, reader, source, alone)
@@ -110,28 +112,6 @@ def reader_of(estimator: Any, model: Path) -> Reader:
             f"{model} was fitted in Python on a hypergraph: it does not know how tables are read"
         )
     return reader
-
-
-def source_of(reader: Reader, data: Path, nodes: Path | None, said: Layout, id_column: str | None) -> Source:
-    """Tables that are read as those of training, except where ``said`` differs."""
-    from ehnn.tables import Source
-
-    return Source(data, nodes, _merged(reader, data, said), id_column or reader.id_column)
-
-
-def _merged(reader: Reader, data: Path, said: Layout) -> Layout:
-    """The layout of training, changed by what was said; ``said`` alone for another kind of file."""
-    from ehnn.tables import Layout
-
-    trained = reader.layout
-    kind = Layout().of_file(data).kind
-    same_file = kind == trained.kind or (kind == "auto" and trained.kind in ("pairs", "sets", "matrix"))
-    if said.kind not in ("auto", trained.kind) or not same_file:
-        return said
-    if (said.members and trained.kind != "sets") or (said.node and trained.kind not in ("pairs", "matrix")):
-        return said
-    given = {k: v for k, v in vars(said).items() if v and k not in ("kind", "header")}
-    return replace(trained, **given, header=trained.header and said.header)
 
 
 def _write(out: Path, found: Predictions) -> int:

@@ -19,7 +19,7 @@ def tune(
     nodes: NodesFile = None,
     task: Annotated[
         Optional[str],  # noqa: UP045
-        typer.Option(help="nodes, sets or incidences.", show_default="detected"),
+        typer.Option(help="nodes or sets.", show_default="detected"),
     ] = None,
     out: Annotated[
         OptionalPath,

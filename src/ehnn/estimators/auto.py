@@ -95,6 +95,13 @@ class AutoNodes:
         edges = self.company.group_places(h) if self.reads_members else np.full(h.num_edges, -1)
         return Seen(self.company.places(h), edges, label_passes(h.num_nodes), np.zeros(0, np.int64))
 
+    def is_strange(self, h: Hypergraph) -> bool:
+        """Whether no node and no hyperedge of ``h`` was there in fit, and there are no features."""
+        if any(self.widths) or not h.num_nodes:
+            return False
+        company = self.company
+        return not ((company.places(h) >= 0).any() or (company.group_places(h) >= 0).any())
+
     def logits(self, h: Hypergraph, seen: Seen | None = None) -> Tensor:
         """``[num_nodes, outputs]``: log-probabilities, log-odds or (standardised) numbers."""
         check_widths(self.widths, h)

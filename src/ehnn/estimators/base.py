@@ -22,6 +22,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.parallel.running import RunningPools
 from ehnn.tables.reader import Reader
 from ehnn.training import Task, TrainConfig, fit
+from ehnn.training.randomness import OwnRandom
 
 from . import storage
 from .auto import AutoNodes
@@ -349,7 +350,8 @@ class Estimator:
         if isinstance(found.model, str):
             with torch.device("meta"):  # where sizes that are not those of the weights cost no memory
                 storage.check_shapes(weights, found._make().state_dict())
-        fresh = found._make()
+        with OwnRandom(0):  # leaves the generators of the process as they are
+            fresh = found._make()
         fresh.load_state_dict(weights)
         on_gpu = found.device == "auto" and torch.cuda.is_available()
         found.model_ = fresh.to("cuda" if on_gpu else "cpu").eval()

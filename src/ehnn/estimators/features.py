@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,21 @@ def structural_features(h: Hypergraph) -> Tensor:
     return torch.cat([torch.ones_like(columns[:, :1]), columns], 1)
 
 
+def structure_digest(h: Hypergraph) -> str:
+    """A sum over the degrees and orders of ``h``, the same for every numbering.
+
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]], num_nodes=5)
+    >>> structure_digest(h) == structure_digest(h.permute_nodes([4, 2, 0, 1, 3]))
+    True
+    """
+    node, edge = h.index.cpu().numpy()
+    orders, degrees = h.orders.cpu().numpy(), h.degrees.cpu().numpy()
+    total = np.bincount(node, orders[edge], h.num_nodes).astype(np.int64)
+    found = hashlib.sha256(np.sort(orders).tobytes())
+    found.update(np.sort(total * (int(degrees.max(initial=0)) + 1) + degrees).tobytes())
+    return found.hexdigest()
+
+
 @dataclass(frozen=True)
 class Features:
     """How node features are made, and the scale learned in `fit`.
@@ -53,6 +69,7 @@ class Features:
         mean, scale: ``[d]`` of the node features.
         edge_mean, edge_scale: ``[d_e]`` of the hyperedge features.
         sketch, seed: `sketch_features` of so many channels stand behind the node features; 0 for none.
+        structure: `structure_digest` of the hypergraph of `fit`, where there was nothing else to read.
     """
 
     kind: str
@@ -64,6 +81,7 @@ class Features:
     edge_scale: Tensor
     sketch: int = 0
     seed: int = 0
+    structure: str = ""
 
     @classmethod
     def learn(
@@ -78,7 +96,9 @@ class Features:
         bare = cls(kind, width, edge_width, empty, empty, empty, empty, sketch, seed)
         mean, scale = _scale_of(bare.raw(h))
         edge = _scale_of(_floats(h.edge_x, "edge_x")) if h.edge_x is not None else (empty, empty)
-        return cls(kind, width, edge_width, mean, scale, *edge, sketch, seed)
+        blind = wanted == "auto" and kind == "structural" and not edge_width and not sketch
+        digest = structure_digest(h) if blind else ""
+        return cls(kind, width, edge_width, mean, scale, *edge, sketch, seed, digest)
 
     @classmethod
     def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Features:
@@ -86,13 +106,18 @@ class Features:
         kept = {name: tensors[f"features.{name}"] for name in _TENSORS}
         sizes = {name: int(about[name]) for name in ("width", "edge_width")}
         sizes |= {name: int(about.get(name, 0)) for name in ("sketch", "seed")}  # not in older files
-        found = cls(kind=str(about["kind"]), **kept, **sizes)  # type: ignore[arg-type]
+        digest = str(about.get("structure", ""))
+        found = cls(kind=str(about["kind"]), **kept, **sizes, structure=digest)  # type: ignore[arg-type]
         channels = {"given": found.width, "structural": STRUCTURAL, "both": found.width + STRUCTURAL}
         wanted = channels.get(found.kind, -1) + len(STEPS) * found.sketch
         for size, tensors_of in ((wanted, _TENSORS[:2]), (found.edge_width, _TENSORS[2:])):
             if min(found.width, found.sketch) < 0 or any(kept[n].shape != (size,) for n in tensors_of):
                 raise ValueError(f"the saved features of kind {short(found.kind)} do not fit together")
         return found
+
+    def is_strange(self, h: Hypergraph) -> bool:
+        """Whether ``h`` is not the hypergraph of fit, and degrees and orders are all that is read."""
+        return bool(self.structure) and structure_digest(h) != self.structure
 
     def raw(self, h: Hypergraph) -> Tensor:
         """``[num_nodes, d]`` before scaling, in float64."""
@@ -126,7 +151,7 @@ class Features:
         return {f"features.{name}": getattr(self, name) for name in _TENSORS}
 
     def about(self) -> dict[str, str | int]:
-        names = ("kind", "width", "edge_width", "sketch", "seed")
+        names = ("kind", "width", "edge_width", "sketch", "seed", "structure")
         return {name: getattr(self, name) for name in names}
 
 

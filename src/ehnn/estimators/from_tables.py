@@ -11,10 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ehnn.io._support import reading_once
 from ehnn.tables import Source, TableData
 from ehnn.tables.frames import is_frame
-from ehnn.tables.later import Asked, ask, ask_sheet
+from ehnn.tables.later import Asked, as_trained, ask, ask_sheet
 from ehnn.tables.reader import Reader
+from ehnn.tables.reading import in_python
 
 TASK = {"Node": "nodes", "HyperedgeP": "hyperedges", "Hyperedge": "sets", "Incidence": "incidences"}
 """The task of a table by the beginning of the name of an estimator."""
@@ -49,9 +51,13 @@ def asked_of(reader: Reader | None, data: Any) -> Asked | None:
         found = ask_sheet(reader, data.sheet)
     else:
         source = data if isinstance(data, Source) else Source(data)
-        found = ask(reader, Source(source.data, source.nodes, reader.layout, reader.id_column))
+        try:
+            with reading_once():  # of a pipe, the delimiter and the rows
+                found = ask(reader, as_trained(reader, source))
+        except ValueError as error:
+            raise ValueError(in_python(str(error))) from error
     for remark in found.remarks:
-        warnings.warn(remark, stacklevel=4)
+        warnings.warn(in_python(remark), stacklevel=4)
     return found
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from torch import Tensor
+from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph, dual
 
@@ -64,7 +64,11 @@ class HyperedgeEstimator(NodeEstimator):
     def _of_given(self, h: Any) -> Tensor:
         graph = self._rows_of(h)
         found = self._beside(graph)
-        return self._of_all(graph) if found is None else found.of_all(self._of_seen)
+        if found is None:
+            return super()._of_given(h)
+        if isinstance(self.model_, nn.Module) and (found.places < 0).any():
+            self._warn_strangers(graph)
+        return found.of_all(self._of_seen)
 
     def _of_seen(self, graph: Hypergraph, nodes: np.ndarray, edges: np.ndarray) -> Tensor:
         return self._of_all(graph, _seen(nodes, edges))

@@ -28,7 +28,7 @@ from .models import Plan
 from .scorers import Scorer, make_scorer
 from .set_members import SetMembers
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
-from .weights import warn_unread
+from .weights import row_weights, warn_unread
 
 NETWORK = "EHNN-MLP"
 """The network of ``model="auto"`` in ``leaderboard_``."""
@@ -202,9 +202,14 @@ class HyperedgePredictor(Estimator):
         """``[num_candidates]`` 1 where a candidate is more likely a hyperedge than not, else 0."""
         return (self.decision_function(candidates, h) > 0).astype(np.int64)
 
-    def score(self, candidates: Any, y: Any, h: Any = None) -> float:
-        """AUROC of the candidates; ``y`` is 1 for a hyperedge and 0 for none."""
-        return auroc(self.decision_function(candidates, h), as_list(y))
+    def score(self, candidates: Any, y: Any, h: Any = None, sample_weight: Any = None) -> float:
+        """AUROC of the candidates; ``y`` is 1 for a hyperedge and 0 for none.
+
+        ``sample_weight`` has a number for each candidate; see `ehnn.tasks.hyperedges.auroc`.
+        """
+        answers = as_list(y)
+        weight = row_weights(sample_weight, len(answers))
+        return auroc(self.decision_function(candidates, h), answers, weight)
 
     # ------------------------------------------------------------------ saving
 

@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ehnn._utils.moved import renamed_argument
 from ehnn._utils.validation import as_count, as_index
 from ehnn.hypergraph import Hypergraph, batch
 from ehnn.hypergraph.roles import refuse_roles
 
-from .auto import AutoGraphs
+from .auto import AutoGraphs, widths_of
 from .base import Estimator, Self
 from .explain.asking import MOST, limits
 from .explain.explanation import Explanations
@@ -27,7 +28,7 @@ from .labels import as_list, hidden_minus_ones
 from .portfolio.outputs import Output
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
-from .weights import class_weights, row_weights, warn_unread
+from .weights import class_weights, combined, row_weights, score_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -51,11 +52,12 @@ class HypergraphEstimator(Estimator):
     def _learn(self, values: list[Any]) -> Targets:
         raise NotImplementedError
 
-    def fit(self: Self, hypergraphs: Any, y: Any, sample_weight: Any = None) -> Self:
+    @renamed_argument("hypergraphs", "h")
+    def fit(self: Self, h: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on hypergraphs with a label each.
 
         Args:
-            hypergraphs: a list of hypergraphs, each in any form that `as_hypergraph` takes, or a batch.
+            h: a list of hypergraphs, each in any form that `as_hypergraph` takes, or a batch.
             y: a label per hypergraph, missing where unknown.
             sample_weight: a weight for each hypergraph.
         """
@@ -64,12 +66,14 @@ class HypergraphEstimator(Estimator):
         batch_size = as_count(self.batch_size, "batch_size", 1)
         if self.path is not None and (not self.path or self.path[-1] != "graph"):
             raise ValueError(f"path must end in 'graph', got {self.path!r}")
-        given = [hypergraphs] if isinstance(hypergraphs, Hypergraph) else hypergraphs
-        for h in given if isinstance(given, list) else ():
-            if isinstance(h, Hypergraph) and (h.edge_weight is not None or h.incidence_weight is not None):
-                warn_unread(h, type(self).__name__)
+        given = [h] if isinstance(h, Hypergraph) else h
+        for one in given if isinstance(given, list) else ():
+            if isinstance(one, Hypergraph) and (
+                one.edge_weight is not None or one.incidence_weight is not None
+            ):
+                warn_unread(one, type(self).__name__)
                 break
-        members, values = as_members(hypergraphs), as_list(hidden_minus_ones(y))
+        members, values = as_members(h), as_list(hidden_minus_ones(y), "labels of hypergraphs")
         if len(values) != len(members):
             raise ValueError(f"y must have one row per hypergraph ({len(members)}), got {len(values)}")
         self.targets_ = self._learn(values)
@@ -92,15 +96,15 @@ class HypergraphEstimator(Estimator):
             ]
             device = self._device()
             weights.append([] if weight is None else [torch.from_numpy(weight)[c].to(device) for c in chunks])
-            batches.append([(h.to(device), target[c].to(device)) for h, c in zip(ready, chunks, strict=True)])
+            batches.append([(b.to(device), target[c].to(device)) for b, c in zip(ready, chunks, strict=True)])
         task = Supervised(batches[0], batches[1], self.targets_, int(self.random_state), weights[0] or None)
         self._train(self._make, task, bool(batches[1]))
         return self
 
     def _weights(self, target: Tensor, sample_weight: Any) -> np.ndarray | None:
         rows = row_weights(sample_weight, len(target))
-        weight = class_weights(getattr(self, "class_weight", None), self.targets_, target)
-        return rows if weight is None else weight if rows is None else weight * rows
+        classes = class_weights(getattr(self, "class_weight", None), self.targets_, target)
+        return combined(rows, classes, self.targets_.labelled(target))
 
     def _fit_auto(self: Self, members: list[Hypergraph], target: Tensor, weight: np.ndarray | None) -> Self:
         assert isinstance(self, HypergraphEstimator)
@@ -110,6 +114,7 @@ class HypergraphEstimator(Estimator):
         self.history_, self.best_epoch_ = [], 0
         self.n_features_in_ = 0 if members[0].x is None else members[0].x.shape[1]
         read = self._read(members)
+        _check_alike(read)
         self.model_ = AutoGraphs.fit(read, Output.of(self.targets_), target.numpy(), weight, settings)
         return self
 
@@ -123,42 +128,45 @@ class HypergraphEstimator(Estimator):
             features.channels, self.targets_.num_outputs, features.edge_width > 0, self.path
         )
 
-    def _logits(self, hypergraphs: Any) -> Tensor:
+    def _logits(self, h: Any) -> Tensor:
         """``[hypergraphs, outputs]``."""
         self._check_fitted()
-        members, plan = as_members(hypergraphs), self._plan()
+        members, plan = as_members(h), self._plan()
         if isinstance(self.model_, AutoGraphs):
             return finite_outputs(self.model_.logits(self._read(members)))
         chunks = [members[i : i + self.batch_size] for i in range(0, len(members), self.batch_size)]
         found = [self._outputs(plan.prepare(self.features_.apply(batch(c))), plan) for c in chunks]
         return torch.cat(found) if found else torch.zeros(0, self.targets_.num_outputs)
 
-    def predict(self, hypergraphs: Any) -> np.ndarray:
+    @renamed_argument("hypergraphs", "h")
+    def predict(self, h: Any) -> np.ndarray:
         """``[hypergraphs]`` classes or numbers; ``[hypergraphs, c]`` where there are several for each."""
-        logits = self._logits(hypergraphs)
+        logits = self._logits(h)
         return self.targets_.predict(self._decided(logits))
 
-    def score(self, hypergraphs: Any, y: Any) -> float:
-        """Accuracy (the share with all labels right), or R² of numbers, over the labelled hypergraphs."""
-        logits = self._logits(hypergraphs)
-        values = as_list(hidden_minus_ones(y))
+    @renamed_argument("hypergraphs", "h")
+    def score(self, h: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy (the share with all labels right), or R² of numbers, over the labelled hypergraphs.
+
+        ``y`` and ``sample_weight`` are as in `fit`.
+        """
+        logits = self._logits(h)
+        values = as_list(hidden_minus_ones(y), "labels of hypergraphs")
         if len(values) != logits.shape[0]:
             raise ValueError(f"y must have one row per hypergraph ({logits.shape[0]}), got {len(values)}")
         target = self.targets_.encode(values)
-        if not bool(self.targets_.labelled(target).any()):
-            raise ValueError("there is nothing to score: not one hypergraph has a label")
-        return self.targets_.score(self._decided(logits), target)
+        weight = score_weights(sample_weight, self.targets_.labelled(target), "hypergraph")
+        return self.targets_.score(self._decided(logits), target, weight)
 
-    def explain(
-        self, hypergraphs: Any, rows: Any = None, *, target: Any = None, most: int = MOST
-    ) -> Explanations:
+    @renamed_argument("hypergraphs", "h")
+    def explain(self, h: Any, rows: Any = None, *, target: Any = None, most: int = MOST) -> Explanations:
         """What moved the predictions of the hypergraphs with the numbers ``rows`` (None: of all).
 
         Occlusion, as in `NodeEstimator.explain`, of the ``most`` largest hyperedges, of nodes with the most
         hyperedges, and of the first features; a feature takes its mean over the nodes of the hypergraph.
         """
         self._check_fitted()
-        members = as_members(hypergraphs)
+        members = as_members(h)
         questions = GraphQuestions(self, members, limits(most, 1)[0])
         wanted = range(len(members)) if rows is None else as_index(rows, "rows", len(members)).tolist()
         return Explanations([questions.explain(row, target) for row in wanted])
@@ -201,6 +209,17 @@ class HypergraphRegressor(Regresses, HypergraphEstimator):
 
     See `Estimator` and `HypergraphEstimator` for the parameters.
     """
+
+
+def _check_alike(members: list[Hypergraph]) -> None:
+    """A ValueError where hypergraphs have different channels of features."""
+    widths = [widths_of(h) for h in members]
+    other = next((i for i, found in enumerate(widths) if found != widths[0]), None)
+    if other is not None:
+        raise ValueError(
+            f"all hypergraphs must have the same channels of (x, edge_x), got {widths[0]} in the first and "
+            f"{widths[other]} in hypergraph {other} (from 0)"
+        )
 
 
 def as_members(hypergraphs: Any) -> list[Hypergraph]:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn._utils.validation import short
+from ehnn._utils.validation import is_missing, short
 from ehnn.hypergraph import Hypergraph
 from ehnn.tables import TableData
 from ehnn.tables.frames import is_frame
@@ -24,10 +24,10 @@ from .finite import finite_outputs
 from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, incidence_lines
 from .kinds import Classifies
-from .labels import as_list, has_names, hidden_minus_ones, is_missing
+from .labels import as_list, has_names, hidden_minus_ones
 from .portfolio.outputs import Output
 from .targets import targets_from
-from .weights import check_weights, class_weights, row_weights
+from .weights import check_weights, class_weights, combined, in_order_of, row_weights, score_weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -60,7 +60,7 @@ class IncidenceClassifier(Classifies, Estimator):
 
         Args:
             h, y: the hypergraph, and a label for each incidence.
-            sample_weight: a number for each incidence.
+            sample_weight: a number for each row of ``y``, by name where ``y`` is.
             validation: a boolean for each incidence: its label compares the members and is not trained on.
                 By default some labelled hyperedges are drawn. Give it where new hyperedges differ from those
                 drawn, such as copies of one hyperedge that stay together.
@@ -73,15 +73,13 @@ class IncidenceClassifier(Classifies, Estimator):
         graph = self._graph(h)
         check_weights(graph, self.model)
         lines = incidence_lines(h, graph)
+        check_same_order(h, y=y, sample_weight=sample_weight)
         values = incidence_values(graph, h.y if y is None and isinstance(h, TableData) else y, lines)
         self.targets_ = self._learn(values)
         target = self.targets_.encode(values)
-        rows = _of_incidences(
-            row_weights(sample_weight, len(values) if lines is None else len(lines)), lines, graph
-        )
-        weight = class_weights(self.class_weight, self.targets_, target)
-        if rows is not None:
-            weight = rows if weight is None else weight * rows
+        rows = incidence_weights(graph, y, sample_weight, lines)
+        classes = class_weights(self.class_weight, self.targets_, target)
+        weight = combined(rows, classes, self.targets_.labelled(target))
         judging = None
         if validation is not None:
             labelled = self.targets_.labelled(target).numpy()
@@ -117,16 +115,22 @@ class IncidenceClassifier(Classifies, Estimator):
         logits = self._logits(h)
         return self.targets_.predict(self._decided(logits))
 
-    def score(self, h: Any, y: Any = None) -> float:
-        """Accuracy over the labelled incidences; ``y`` None: the labels of a table."""
+    def score(self, h: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy over the labelled incidences; ``y`` None: the labels of a table.
+
+        ``sample_weight`` is as in `fit`.
+        """
         self._check_fitted()
         graph = self._graph(h)
         y = h.y if y is None and isinstance(h, TableData) else y
         lines = incidence_lines(h, graph)
+        check_same_order(h, y=y, sample_weight=sample_weight)
         target = self.targets_.encode(incidence_values(graph, y, lines))
-        if not bool(self.targets_.labelled(target).any()):
-            raise ValueError("there is nothing to score: not one incidence has a label")
-        return self.targets_.score(self._decided(self._logits(h)), target if lines is None else target[lines])
+        given = incidence_weights(graph, y, sample_weight, lines)
+        if lines is not None:
+            target, given = target[lines], None if given is None else given[lines]
+        weight = score_weights(given, self.targets_.labelled(target), "incidence")
+        return self.targets_.score(self._decided(self._logits(h)), target, weight)
 
     def explain(
         self, h: Any, rows: Any, *, target: Any = None, most: int = MOST, neighbourhood: int = INCIDENCES
@@ -185,27 +189,60 @@ def _of_incidences(given: np.ndarray | None, lines: np.ndarray | None, h: Hyperg
     return found
 
 
+def check_same_order(frame: Any, **given: Any) -> None:
+    """A ValueError where a Series has the index of a frame of pandas in another order."""
+    index = getattr(frame, "index", None)
+    for name, values in given.items():
+        if not is_frame(frame) or not has_names(values) or values.index.nlevels != 1 or index is None:
+            continue
+        if not values.index.equals(index) and values.index.sort_values().equals(index.sort_values()):
+            raise ValueError(
+                f"{name} has the rows of the frame in another order: {name}.reindex(frame.index)"
+            )
+
+
 def incidence_values(h: Hypergraph, y: Any, lines: np.ndarray | None = None) -> list[Any]:
     """A label for each incidence, in the order of ``h.index``, from a sequence or a mapping of pairs.
 
     ``lines``: the incidence that each entry of a sequence is of; None: they are in that order.
     """
     y = hidden_minus_ones(y)
-    if has_names(y) and (lines is None or y.index.nlevels == 2):
+    if _by_name(y, lines) and not isinstance(y, Mapping):
         y = dict(zip(y.index.tolist(), as_list(y), strict=True))
     if not isinstance(y, Mapping):
         values, rows = as_list(y), h.num_incidences if lines is None else len(lines)
         if len(values) != rows:
             raise ValueError(f"y must have one row per incidence ({rows}), got {len(values)}")
         return values if lines is None else _by_incidence(h, values, lines)
-    node, edge = h.index.tolist()
-    nodes = h.node_names or range(h.num_nodes)
-    edges = h.edge_names or range(h.num_edges)
-    names = [(nodes[v], edges[e]) for v, e in zip(node, edge, strict=True)]
+    names = _pair_names(h)
     unknown = set(y) - set(names)
     if unknown:
         raise ValueError(f"y: {short(next(iter(unknown)))} is no (node, hyperedge) of the hypergraph")
     return [None if is_missing(y.get(name)) else y[name] for name in names]
+
+
+def incidence_weights(h: Hypergraph, y: Any, given: Any, lines: np.ndarray | None) -> np.ndarray | None:
+    """``[num_incidences]`` float32 of a ``sample_weight``; ``y`` and ``lines`` as in `incidence_values`."""
+    if given is None or not _by_name(y, lines):
+        rows = h.num_incidences if lines is None else len(lines)
+        return _of_incidences(row_weights(given, rows), lines, h)
+    if not isinstance(given, Mapping) and not has_names(given):
+        raise ValueError("sample_weight must be by (node, hyperedge), as y is: a mapping or a Series")
+    names = list(y) if isinstance(y, Mapping) else y.index.tolist()
+    weights = dict(zip(names, in_order_of(y, given), strict=True))
+    return row_weights([weights.get(name, 0.0) for name in _pair_names(h)], h.num_incidences)
+
+
+def _by_name(y: Any, lines: np.ndarray | None) -> bool:
+    """Whether labels are given by (node, hyperedge); rows of a frame have names of their own."""
+    return isinstance(y, Mapping) or (has_names(y) and (lines is None or y.index.nlevels == 2))
+
+
+def _pair_names(h: Hypergraph) -> list[tuple[Any, Any]]:
+    """(node, hyperedge) of each incidence, by name or number."""
+    nodes = h.node_names or range(h.num_nodes)
+    edges = h.edge_names or range(h.num_edges)
+    return [(nodes[v], edges[e]) for v, e in h.index.T.tolist()]
 
 
 def _by_incidence(h: Hypergraph, values: list[Any], lines: np.ndarray) -> list[Any]:

@@ -20,8 +20,9 @@ from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io.named import in_order
 from ehnn.tables import Layout, TableData, read_sheet
 from ehnn.tables.frames import is_frame
+from ehnn.tables.reading import in_python
 
-from .labels import is_missing, plain
+from .labels import plain
 
 _HOW = (
     "a Hypergraph, a list of hyperedges, a mapping of named hyperedges, an incidence matrix, a pandas frame "
@@ -35,8 +36,8 @@ def as_hypergraph(data: Any) -> Hypergraph:
     Accepts a Hypergraph; a list of hyperedges, each a collection of node numbers or of names; a mapping
     from hyperedge names to such collections; a scipy or dense incidence matrix ``[num_nodes, num_edges]``
     or a 2 × nnz index; a DataFrame (pandas, polars, pyarrow) with a row per (node, hyperedge); a file, or
-    what `ehnn.tables.read` read from one; a HIF dictionary; and the objects of PyG (``HyperGraphData``), XGI,
-    HyperNetX and NetworkX (bipartite graphs).
+    what `ehnn.tables.read` read from one; a HIF dictionary; and the objects of PyG (``HyperGraphData``, or
+    ``Data`` with ``hyperedge_index``), XGI, HyperNetX and NetworkX (bipartite graphs).
 
     The columns of a frame are found by name: node, node_id, vertex or member, and edge, hyperedge, set or
     group, these also with _id. Of two columns one such name is enough. `ehnn.tables.read` takes other names,
@@ -60,23 +61,20 @@ def _converted(data: Any) -> Hypergraph:
     if isinstance(data, TableData):
         return data.h
     if isinstance(data, (str, os.PathLike)):
-        return read_sheet(data, Layout()).h
+        try:
+            return read_sheet(data, Layout()).h
+        except ValueError as error:
+            told = in_python(str(error))
+            hint = "; ehnn.tables.read takes these arguments" if told != str(error) else ""
+            raise ValueError(f"{told}{hint}") from error
     convert = _FOREIGN.get(type(data).__module__.partition(".")[0])
     if convert is not None and not isinstance(data, np.generic):
         return convert(data)
     if isinstance(data, Mapping):
-        return io.from_hif_dict(data) if "incidences" in data else _from_mapping(data)
+        return io.from_hif_dict(data) if "incidences" in data else io.from_named_edges(data)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return _from_lists(data)
     raise ValueError(f"a hypergraph must be {_HOW}; got {short(data)}")
-
-
-def _from_mapping(edges: Mapping[Any, Any]) -> Hypergraph:
-    found = io.from_named_edges(edges)
-    if any(map(is_missing, found.node_names or ())):
-        name = next(k for k, edge in edges.items() if any(map(is_missing, edge)))
-        raise ValueError(f"hyperedge {short(name)} has a missing node: {short(edges[name])}")
-    return found
 
 
 def _from_lists(edges: Iterable[Any]) -> Hypergraph:
@@ -84,9 +82,6 @@ def _from_lists(edges: Iterable[Any]) -> Hypergraph:
         lists = [e if isinstance(e, str) else tuple(map(plain, in_order(e))) for e in edges]
     except TypeError as error:
         raise ValueError(f"hyperedges must be collections of nodes: {error}") from error
-    for i, edge in enumerate(lists):
-        if any(map(is_missing, edge)):
-            raise ValueError(f"hyperedge {i} (from 0) has a missing node: {short(edge)}")
     numbers = all(isinstance(v, Integral) and not isinstance(v, bool) for edge in lists for v in edge)
     return Hypergraph.from_edges(lists) if numbers else io.from_named_edges(lists)  # type: ignore[arg-type]
 
@@ -198,10 +193,10 @@ def _is_whole(array: Any) -> bool:
 def _from_pyg(data: Any) -> Hypergraph:
     if "num_vertices" in data:
         return io.from_pyg_bipartite(data)
-    if "hypergraph" not in type(data).__name__.lower():
+    if "hypergraph" not in type(data).__name__.lower() and "hyperedge_index" not in data:
         raise ValueError(
-            f"a torch_geometric HyperGraphData is expected, got {type(data).__name__}, whose edge_index "
-            "joins nodes with nodes; make its hyperedges first"
+            f"a torch_geometric HyperGraphData, or a Data with hyperedge_index, is expected, got "
+            f"{type(data).__name__}, whose edge_index joins nodes with nodes; make its hyperedges first"
         )
     return io.from_pyg(data)
 

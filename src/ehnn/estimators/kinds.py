@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from torch import Tensor
 
-from .labels import is_matrix
+from ehnn._utils.moved import renamed_argument
+
+from .labels import is_matrix, refuse_lists_of_names
 from .targets import Classes, MultiLabel, Numbers, Targets
 
 
@@ -27,10 +29,11 @@ class Classifies:
         targets_: Targets = field(init=False)
 
         def _check_fitted(self) -> None: ...
-        def _logits(self, data: Any) -> Tensor: ...
+        def _logits(self, h: Any) -> Tensor: ...
         def _decided(self, logits: Tensor) -> Tensor: ...
 
     def _learn(self, values: list[Any]) -> Targets:
+        refuse_lists_of_names(values)
         return MultiLabel.learn(values) if is_matrix(values) else Classes.learn(values)
 
     @property
@@ -40,11 +43,12 @@ class Classifies:
         targets = self.targets_
         return np.asarray(targets.classes) if isinstance(targets, Classes) else np.arange(targets.num_outputs)
 
-    def predict_proba(self, data: Any) -> np.ndarray:
+    @renamed_argument("data", "h")
+    def predict_proba(self, h: Any) -> np.ndarray:
         """``[rows, classes]`` probabilities, a row for each of `predict`; several labels each by itself."""
-        return self.predict_with_proba(data)[1]
+        return self.predict_with_proba(h)[1]
 
-    def predict_with_proba(self, data: Any) -> tuple[np.ndarray, np.ndarray]:
+    def predict_with_proba(self, h: Any) -> tuple[np.ndarray, np.ndarray]:
         """What `predict` and `predict_proba` give, in the time of one of them.
 
         >>> import ehnn
@@ -53,7 +57,7 @@ class Classifies:
         >>> classes.shape, shares.shape
         ((5,), (5, 2))
         """
-        logits = self._logits(data)
+        logits = self._logits(h)
         assert not isinstance(self.targets_, Numbers)
         return self.targets_.predict(self._decided(logits)), self.targets_.proba(logits)
 

@@ -10,14 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn._utils.validation import short
+from ehnn._utils.validation import is_missing, short
 
-
-def is_missing(value: Any) -> bool:
-    """None, NaN and pandas' NA say: no label."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (float, np.floating)) and math.isnan(value)
+_ROW = (list, tuple, np.ndarray)
+"""What a row of a matrix of labels may be."""
 
 
 def plain(value: Any) -> Any:
@@ -29,6 +25,8 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
     """``y`` as a list of plain Python values, one per row; a row of a matrix of several columns is a list."""
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
+    if hasattr(y, "toarray"):  # a sparse matrix of several labels
+        y = y.toarray()
     if hasattr(y, "tolist"):
         y = y.tolist()
     elif hasattr(y, "to_numpy"):  # a pandas frame
@@ -53,7 +51,19 @@ def has_names(y: Any) -> bool:
 
 def is_matrix(values: Sequence[Any]) -> bool:
     """Whether the rows are rows of a matrix."""
-    return any(isinstance(v, (list, tuple, np.ndarray)) for v in values)
+    return any(isinstance(v, _ROW) for v in values)
+
+
+def refuse_lists_of_names(values: Sequence[Any]) -> None:
+    """A ValueError for several labels per row that are given by name."""
+    for value in values:
+        if isinstance(value, (set, frozenset)) or (
+            isinstance(value, _ROW) and any(isinstance(v, str) for v in value)
+        ):
+            raise ValueError(
+                f"several labels per row are a matrix of 0 and 1, got {short(value)}; "
+                "sklearn.preprocessing.MultiLabelBinarizer makes one"
+            )
 
 
 def is_minus_one(value: Any) -> bool:
@@ -100,20 +110,24 @@ def plain_class(value: Any) -> Any:
     return value
 
 
+def _number(value: Any) -> float:
+    try:
+        return math.nan if is_missing(value) else float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"labels must be numbers here, got {short(value)}") from error
+
+
 def as_matrix(values: Sequence[Any], width: int | None) -> Tensor:
     """``[rows, width]`` float64; a missing row or entry is NaN."""
-    widths = {len(v) for v in values if isinstance(v, (list, tuple, np.ndarray))}
+    single = next((v for v in values if not isinstance(v, _ROW) and not is_missing(v)), None)
+    if single is not None:
+        raise ValueError(f"each row of y must be a row of numbers, as others are, got {short(single)}")
+    widths = {len(v) for v in values if isinstance(v, _ROW)}
     if len(widths) != 1 or (width is not None and widths != {width}):
         wanted = "equally many" if width is None else f"{width}"
         raise ValueError(f"each row of y must have {wanted} entries, got {sorted(widths) or 'no rows'}")
     empty: list[Any] = [None] * widths.pop()
-    try:
-        rows = [
-            [math.nan if is_missing(v) else float(v) for v in (empty if is_missing(row) else row)]
-            for row in values
-        ]
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"a matrix of labels must hold numbers: {error}") from error
+    rows = [list(map(_number, empty if is_missing(row) else row)) for row in values]
     table = torch.tensor(rows, dtype=torch.float64).reshape(len(rows), len(empty))
     if bool(table.isinf().any()):
         raise ValueError("labels must be finite, got infinity")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.roles import refuse_roles
 from ehnn.tables import TableData
+from ehnn.tables.later import Asked
 from ehnn.training import Task
 
 from .auto import AutoNodes, Seen
@@ -30,7 +32,15 @@ from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import SampledRows, Supervised, fan_out_of, hold_out
 from .targets import Targets, targets_from
-from .weights import check_weights, class_weights, in_order_of, row_weights, warn_unread
+from .weights import (
+    check_weights,
+    class_weights,
+    combined,
+    in_order_of,
+    row_weights,
+    score_weights,
+    warn_unread,
+)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -86,7 +96,7 @@ class NodeEstimator(Estimator):
         self.targets_ = self._learn(values)
         self._remember(graph)
         target = self._spread(graph, nodes, self.targets_.encode(values))
-        weight = self._weights(graph, nodes, target, in_order_of(y, sample_weight))
+        weight = self._weights(graph, nodes, target, in_order_of(_named(y, graph), sample_weight))
         check_weights(graph, self.model)
         if self.model == "auto":
             return self._fit_auto(graph, target, weight)
@@ -147,14 +157,17 @@ class NodeEstimator(Estimator):
         """The hypergraph, the nodes that ``values`` are for (None: all, in order), and the values."""
         if self.hypergraph is not None:
             graph = self._rows_of(self.hypergraph).to("cpu")
-            nodes = node_numbers(graph, as_list(h, f"{self._row}s"), self._row, self._row)
+            given = as_list(h, f"{self._row}s")
+            nodes = node_numbers(graph, given, self._row, self._row)
             values = as_list(hidden_minus_ones(y))
+            if has_names(y) and y.index.tolist() != given and set(y.index) == set(given):
+                raise ValueError(f"y has the {self._row}s in another order: give y.loc[{self._row}s]")
             if len(values) != len(nodes):
                 raise ValueError(
                     f"y must have one row per {self._row} given ({len(nodes)}), got {len(values)}"
                 )
             return graph, nodes, values
-        graph = self._rows_of(h).to("cpu")
+        graph = _named_rows(h) if isinstance(h, Asked) else self._rows_of(h).to("cpu")
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
         if y is None:
@@ -180,12 +193,10 @@ class NodeEstimator(Estimator):
     ) -> np.ndarray | None:
         """``[num_nodes]`` float32 from weights of rows and of classes; None where neither is given."""
         rows = row_weights(sample_weight, h.num_nodes if nodes is None else len(nodes))
-        weight = class_weights(getattr(self, "class_weight", None), self.targets_, target)
-        if rows is None:
-            return weight
-        found = np.ones(h.num_nodes, np.float32) if weight is None else weight
-        found[slice(None) if nodes is None else nodes.numpy()] *= rows
-        return found
+        if rows is not None and nodes is not None:  # a node that is given twice counts twice
+            rows = np.bincount(nodes.numpy(), rows, h.num_nodes).astype(np.float32)
+        classes = class_weights(getattr(self, "class_weight", None), self.targets_, target)
+        return combined(rows, classes, self.targets_.labelled(target))
 
     def _spread(self, h: Hypergraph, nodes: Tensor | None, encoded: Tensor) -> Tensor:
         """A row per node of ``h`` from rows of ``nodes``."""
@@ -214,6 +225,8 @@ class NodeEstimator(Estimator):
         self._check_fitted()
         asked = asked_of(self.reader_, h)
         if asked is not None:
+            for part in asked.parts[-1:]:  # the last one has what is new
+                self._warn_strangers(self._rows_of(part.h))
             return logits_of(asked, lambda graph: self._of_all(self._rows_of(graph)))
         if self.hypergraph is None:
             return self._of_given(h)
@@ -225,7 +238,29 @@ class NodeEstimator(Estimator):
         """Keep what predictions need of the hypergraph of fit, beside what the model has learned."""
 
     def _of_given(self, h: Any) -> Tensor:
-        return self._of_all(self._rows_of(h))
+        graph = self._rows_of(h)
+        self._warn_strangers(graph)
+        return self._of_all(graph)
+
+    def _warn_strangers(self, graph: Hypergraph) -> None:
+        """A warning where degrees and orders are all that the model knows of the rows of a hypergraph."""
+        model, row = self.model_, self._row
+        if isinstance(model, AutoNodes):
+            strange = model.is_strange(self._read(graph.to("cpu")))
+            told = (
+                f"nothing in this hypergraph was there in fit, and {row}s have no features: degrees and "
+                "orders are all that is known of them"
+            )
+        else:
+            strange = self.features_.is_strange(graph)
+            name = repr(self.model) if isinstance(self.model, str) else "of your own"
+            told = (
+                f"the model {name} has no features to read but degrees and orders, and this hypergraph is "
+                f"not that of fit: it does not know {row}s of fit again. model='auto' also reads names and "
+                "known labels; features='structural' says that degrees and orders are meant"
+            )
+        if strange:
+            warnings.warn(told, stacklevel=5)
 
     def _of_all(self, graph: Hypergraph, seen: Seen | None = None) -> Tensor:
         if isinstance(self.model_, AutoNodes):
@@ -242,17 +277,21 @@ class NodeEstimator(Estimator):
         logits = self._logits(h)
         return self.targets_.predict(self._decided(logits))
 
-    def score(self, h: Any, y: Any = None) -> float:
-        """Accuracy (the share of nodes with all labels right), or R² of numbers, over the labelled nodes."""
+    def score(self, h: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy (the share of nodes with all labels right), or R² of numbers, over the labelled nodes.
+
+        ``h`` is as in `predict`, ``y`` and ``sample_weight`` are as in `fit`.
+        """
         self._check_fitted()
-        _, nodes, values = self._labels(h, y)
+        table = None if isinstance(h, TableData) else asked_of(self.reader_, h)
+        h = h if table is None else table
+        graph, nodes, values = self._labels(h, y)
         target = self.targets_.encode(values)
-        if not bool(self.targets_.labelled(target).any()):
-            raise ValueError(f"there is nothing to score: not one {self._row} has a label")
+        given = in_order_of(_named(y, graph), sample_weight)
+        weight = score_weights(given, self.targets_.labelled(target), self._row)
         logits = self._decided(self._logits(h))
-        return self.targets_.score(
-            logits if nodes is None or self.hypergraph is not None else logits[nodes], target
-        )
+        asked = logits if nodes is None or self.hypergraph is not None else logits[nodes]
+        return self.targets_.score(asked, target, weight)
 
     def explain(
         self,
@@ -330,6 +369,16 @@ class NodeEstimator(Estimator):
             self.n_features_in_ = self.features_.channels
         if about.get("hypergraph") is not None:  # not in older files
             self.hypergraph = hypergraph_from(about["hypergraph"], tensors)
+
+
+def _named(y: Any, h: Hypergraph) -> Any:
+    """What has the names of labels: ``y``, or the nodes of ``h`` where its own labels are meant."""
+    return dict.fromkeys(h.node_names or range(h.num_nodes)) if y is None else y
+
+
+def _named_rows(asked: Asked) -> Hypergraph:
+    """The rows of a table as nodes with names, in no hyperedge."""
+    return Hypergraph.from_edges([], len(asked.names), node_names=[name for (name,) in asked.names])
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

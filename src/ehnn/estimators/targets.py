@@ -12,11 +12,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from ehnn._utils.validation import short
+from ehnn._utils.validation import is_missing, short
 from ehnn.tasks.scores import accuracy, cross_entropy
 
 from .finite import HUGE, finite_outputs
-from .labels import as_matrix, is_matrix, is_minus_one, is_missing, minus_one_is_a_class, plain_class
+from .labels import as_matrix, is_matrix, is_minus_one, minus_one_is_a_class, plain_class
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,10 @@ class Classes:
     def predict(self, logits: Tensor) -> np.ndarray:
         return np.asarray(self.classes)[logits.argmax(-1).cpu().numpy()]
 
-    def score(self, logits: Tensor, target: Tensor) -> float:
+    def score(self, logits: Tensor, target: Tensor, weight: Tensor) -> float:
         """Share of labelled rows that are right."""
-        return float(accuracy(logits.unsqueeze(0), target)) / 100
+        share = weight * (target >= 0)
+        return float((share * (logits.argmax(-1).cpu() == target)).sum() / share.sum())
 
     def about(self) -> dict[str, Any]:
         return {"kind": "classes", "classes": list(self.classes)}
@@ -117,8 +118,11 @@ class MultiLabel(_Rows):
     @classmethod
     def learn(cls, values: Sequence[Any]) -> MultiLabel:
         table = as_matrix(values, None)
-        if not bool((table >= 0).any()):
-            raise ValueError(f"not one of the {len(values)} rows has a label")
+        empty = (~(table >= 0).any(0)).nonzero()
+        if len(empty):
+            raise ValueError(
+                f"not one of the {len(values)} rows has a label in column {int(empty[0])} (from 0)"
+            )
         return cls(table.shape[1])
 
     @property
@@ -146,11 +150,11 @@ class MultiLabel(_Rows):
     def predict(self, logits: Tensor) -> np.ndarray:
         return (logits > 0).long().cpu().numpy()
 
-    def score(self, logits: Tensor, target: Tensor) -> float:
+    def score(self, logits: Tensor, target: Tensor, weight: Tensor) -> float:
         """Share of labelled rows whose known labels are all right."""
-        rows = self.labelled(target)
+        share = weight * self.labelled(target)
         right = ((logits > 0) == (target > 0)) | target.isnan()
-        return float(right[rows].all(1).double().mean())
+        return float((share * right.all(1)).sum() / share.sum())
 
     def about(self) -> dict[str, Any]:
         return {"kind": "multi-label", "labels": self.labels}
@@ -199,13 +203,12 @@ class Numbers(_Rows):
         numbers = finite_outputs(logits.double().cpu() * _double(self.scale) + _double(self.mean))
         return numbers.squeeze(1).numpy() if self.single else numbers.numpy()
 
-    def score(self, logits: Tensor, target: Tensor) -> float:
+    def score(self, logits: Tensor, target: Tensor, weight: Tensor) -> float:
         """R², the mean over columns: 1 is perfect, 0 is no better than the mean."""
         found, true = logits.double().cpu(), target.double().cpu()
-        known = ~true.isnan()
-        count = known.sum(0).clamp(min=1)
+        known = ~true.isnan() * weight.unsqueeze(1)
         true = true.nan_to_num()
-        mean = true.sum(0) / count
+        mean = (true * known).sum(0) / known.sum(0).clamp(min=1e-300)
         residual = ((true - found).square() * known).sum(0)
         total = ((true - mean).square() * known).sum(0)
         constant = torch.where(residual <= 0, 1.0, 0.0).double()

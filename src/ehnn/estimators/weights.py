@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
-from .labels import as_list, has_names, plain_class
+from .labels import as_list, has_names, plain, plain_class
 from .targets import Classes, Targets
 
 
@@ -29,7 +30,10 @@ def warn_unread(h: Hypergraph, model: Any) -> None:
 
 
 def check_weights(h: Hypergraph, model: Any) -> None:
-    """A ValueError for weights of hyperedges or incidences that are no numbers; "auto" takes none below 0."""
+    """A ValueError for weights of hyperedges or incidences that are no numbers, or all 0.
+
+    "auto" takes none below 0.
+    """
     for name in ("edge_weight", "incidence_weight"):
         weight = getattr(h, name)
         if weight is None:
@@ -39,6 +43,8 @@ def check_weights(h: Hypergraph, model: Any) -> None:
             row = int(bad.nonzero()[0])
             wanted = "finite and not negative" if model == "auto" else "finite"
             raise ValueError(f"{name} must be {wanted}, got {float(weight[row]):g} in row {row}")
+        if len(weight) and not bool(weight.any()):
+            raise ValueError(f"{name} is 0 in all {len(weight)} rows: no hyperedge would count")
 
 
 def in_order_of(y: Any, given: Any) -> Any:
@@ -75,6 +81,31 @@ def row_weights(given: Any, rows: int) -> np.ndarray | None:
     return weight
 
 
+def combined(rows: np.ndarray | None, classes: np.ndarray | None, labelled: Tensor) -> np.ndarray | None:
+    """``[rows]`` float32: the product of ``sample_weight`` and ``class_weight``; None where neither is given.
+
+    A ValueError where it leaves no row that is ``labelled``.
+    """
+    given = [weight for weight in (rows, classes) if weight is not None]
+    found = given[0] * given[1] if len(given) == 2 else next(iter(given), None)
+    if found is not None and not found[labelled.numpy()].any():
+        raise ValueError("sample_weight and class_weight must be above 0 for a row with a label")
+    return found
+
+
+def score_weights(given: Any, labelled: Tensor, row: str) -> Tensor:
+    """``[rows]`` float64 of the ``sample_weight`` of a score, ones where there is none.
+
+    A ValueError where no row with a label counts; ``row`` is what a row is.
+    """
+    weight = row_weights(given, len(labelled))
+    found = torch.ones(len(labelled)) if weight is None else torch.from_numpy(weight)
+    if not bool((found * labelled).any()):
+        told = "has a label" if weight is None else "has a label and a sample_weight above 0"
+        raise ValueError(f"there is nothing to score: not one {row} {told}")
+    return found.double()
+
+
 def class_weights(given: Any, targets: Targets, target: Tensor) -> np.ndarray | None:
     """``[rows]`` float32 of a ``class_weight``; rows without a label get 0."""
     if given is None:
@@ -86,9 +117,14 @@ def class_weights(given: Any, targets: Targets, target: Tensor) -> np.ndarray | 
     if isinstance(given, str) and given == "balanced":
         each = count.sum() / np.maximum(count, 1) / len(count)
     elif isinstance(given, Mapping):
-        named = {plain_class(k): float(v) for k, v in given.items()}
+        named = {plain_class(plain(k)): float(v) for k, v in given.items()}
         unknown = [k for k in named if k not in targets.classes]
-        if unknown or any(not np.isfinite(v) or v < 0 for v in named.values()):
+        if unknown:
+            raise ValueError(
+                f"class_weight has {short(unknown[0])}, which is not one of the classes "
+                f"{short(list(targets.classes))}"
+            )
+        if any(not np.isfinite(v) or v < 0 for v in named.values()):
             raise ValueError(f"class_weight must map classes to weights ≥ 0, got {short(given)}")
         each = np.array([named.get(c, 1.0) for c in targets.classes])
     else:

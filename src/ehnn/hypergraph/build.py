@@ -102,8 +102,38 @@ def assemble(
     if rows.get("roles") is not None:
         roles = rows["roles"] = as_index(rows["roles"], "roles", MAX_ROLES).to(node.device)
         check_one_role(node, edge, roles, pairs)
+    if order is not None and len(pairs) < node.shape[0]:
+        _check_repeated(node, edge, order, rows, attributes)
     sorted_rows: dict[str, Any] = {k: v.to(node.device)[order] for k, v in rows.items() if v is not None}
     return Hypergraph(pairs, **sorted_rows, **attributes)
+
+
+def _check_repeated(
+    node: Tensor, edge: Tensor, order: Tensor, rows: dict[str, Any], attributes: dict[str, Any]
+) -> None:
+    """A ValueError if an incidence that is given twice has two weights, or two rows of features.
+
+    ``order`` has the place of the first of each, sorted by hyperedge and node.
+    """
+    number = torch.stack([edge, node]).unique(dim=1, return_inverse=True)[1]
+    first = order[number]
+    for name in ("incidence_weight", "incidence_x"):
+        values = rows.get(name)
+        if values is None:
+            continue
+        before = values[first.to(values.device)]
+        other = (values != before) & ~(values.isnan() & before.isnan())
+        if not bool(other.any()):
+            continue
+        at = int(other.reshape(len(values), -1).any(1).nonzero()[0])
+        names = [
+            int(index[at]) if given is None else short(given[int(index[at])])
+            for index, given in ((node, attributes.get("node_names")), (edge, attributes.get("edge_names")))
+        ]
+        told = " and ".join(short(values[i].tolist()) for i in (int(first[at]), at))
+        raise ValueError(
+            f"node {names[0]} is given twice in hyperedge {names[1]}, with {name} {told}; give it once"
+        )
 
 
 def _count(

@@ -179,7 +179,8 @@ class Hypergraph:
         ``[num_nodes, num_edges]`` matrix (numpy or torch); a scipy sparse matrix; a torch sparse COO or
         CSR tensor. Entries of a matrix other than 1 become incidence weights. An integer array with two
         rows is always read as an index; give a two-node dense matrix as bool or float. ``incidence_weight``
-        and ``roles`` have one entry per incidence, in the order in which the incidences are given.
+        and ``roles`` have one entry per incidence, in the order in which the incidences are given. An
+        incidence that is given twice counts once; with two weights or two roles it is a ValueError.
         """
         from .build import from_incidence
 

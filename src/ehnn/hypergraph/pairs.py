@@ -143,6 +143,15 @@ class OwnSums(SparsePattern):
         """``x [num_cols, heads, c]``, ``logits [num_cols, heads]``: as `ehnn.ops.segment_softmax_sum`."""
         raise NotImplementedError
 
+    def begun(self, *values: Tensor) -> SparsePattern:
+        """A pattern for one sum over these ``values``, which ranks begin to exchange now if they need to."""
+        return self
+
+
+def begun(pairs: SparsePattern, *values: Tensor) -> SparsePattern:
+    """``pairs``, or what `OwnSums.begun` gives."""
+    return pairs.begun(*values) if isinstance(pairs, OwnSums) else pairs
+
 
 def arange_like(t: Tensor) -> Tensor:
     """``[0, 1, …, len(t) − 1]`` on the device of ``t``."""

@@ -8,7 +8,7 @@ import lzma
 import os
 import stat
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -36,6 +36,12 @@ def single(h: Hypergraph, target: str, carries: tuple[str, ...] = ()) -> Hypergr
     if h.incidence_x is not None and "incidence_x" not in carries:
         raise ValueError(f"{target} cannot carry incidence_x: h.replace(incidence_x=None) leaves it out")
     return h
+
+
+def check_role_names(h: Hypergraph, names: Sequence[str]) -> None:
+    """A ValueError if there is not a name for each role of ``h``."""
+    if len(names) != h.num_roles or len(set(names)) != len(names):
+        raise ValueError(f"role_names must be a different name for each of {h.num_roles} roles, got {names}")
 
 
 _UNPACK = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}

@@ -20,9 +20,9 @@ from ._columns import plain
 from ._csv_roles import read_roles
 from ._csv_sides import Side, as_floats
 from ._csv_table import Table, check_delimiter, read_table
-from ._csv_values import parse
+from ._csv_values import ONE_WEIGHT, check_one, parse
 from ._names import drop_numbers, identifiers
-from ._support import reading_once, single
+from ._support import check_role_names, reading_once, single
 
 Path = str | os.PathLike[str]
 Names = Literal["auto", "text", "number", "index"]
@@ -100,6 +100,8 @@ def read_csv(
     weights = None if weight is None else as_floats(parse(table, weight, rows, float))
     role = _one(role, "incidence_role", table)
     ends = node_side.owner[rows], edge_side.owner[rows]
+    if weights is not None and weight is not None:
+        check_one(table, weight, rows, ends, weights.numpy(), ONE_WEIGHT)
     h = Hypergraph.from_incidence(
         ends,
         len(node_side.names),
@@ -123,12 +125,14 @@ def write_csv(
     nodes: Path | None = None,
     edges: Path | None = None,
     delimiter: str = ",",
+    role_names: Sequence[str] = (),
 ) -> None:
     """Write ``h`` to ``path`` as CSV, atomically: columns ``node``, ``edge`` and whatever ``h`` has.
 
     Cells are separated by ``delimiter``.
 
-    Incidence weights are in ``weight``, roles in ``incidence_role``, features in ``x0`` … and ``edge_x0`` …,
+    Incidence weights are in ``weight``, roles in ``incidence_role`` (as numbers, or as ``role_names``, which
+    `read_csv` numbers in sorted order), features in ``x0`` … and ``edge_x0`` …,
     labels in ``y`` (``y0`` …), hyperedge weights in ``edge_weight``; `read_csv` finds them all. The columns
     of the nodes and of the hyperedges go to the files ``nodes`` and ``edges`` if given, otherwise into rows
     of the one file that declare a node or a hyperedge. Isolated nodes and empty hyperedges are kept.
@@ -152,6 +156,9 @@ def write_csv(
     node, edge = h.index.tolist()
     pairs = {"node": [node_ids[v] for v in node], "edge": [edge_ids[e] for e in edge]}
     pairs |= _columns({"weight": h.incidence_weight, "incidence_role": h.roles})
+    if role_names and h.roles is not None:
+        check_role_names(h, role_names)
+        pairs["incidence_role"] = [role_names[role] for role in h.roles.tolist()]
     blocks = [pairs]
     if nodes is not None:
         _write(nodes, [{"node": node_ids, **node_columns}], delimiter)

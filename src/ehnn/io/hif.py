@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -28,7 +28,7 @@ from ._records import (
     sided,
     to_hypergraph,
 )
-from ._support import read_text, single
+from ._support import check_role_names, read_text, single
 
 _KEYS = ("network-type", "metadata", "incidences", "nodes", "edges")
 _TYPES = ("undirected", "asc", "directed")
@@ -79,7 +79,8 @@ def from_hif_dict(
     Nodes are in the order of ``nodes``, then of first appearance in ``incidences``; hyperedges alike.
     Identifiers become names and stay int or str; if they are exactly 0 … n−1 they are plain numbers
     (unless ehnn wrote them as names). ``weight`` of hyperedges and incidences, or of their ``attrs``, is read
-    (missing: 1; only ones: none). Weights of nodes, other attributes and metadata are not kept.
+    (missing: 1; only ones: none). An incidence that is listed twice counts once; with different weights it is
+    a ValueError. Weights of nodes, other attributes and metadata are not kept.
 
     Args:
         data: the dictionary, as `json.load` gives it.
@@ -97,7 +98,7 @@ def from_hif_dict(
     return _from_hif(data, "HIF", x, edge_x, y, ignore_direction)
 
 
-def to_hif_dict(h: Hypergraph) -> dict[str, Any]:
+def to_hif_dict(h: Hypergraph, *, role_names: Sequence[str] = ()) -> dict[str, Any]:
     """``h`` as a dictionary in the Hypergraph Interchange Format, ready for JSON.
 
     It carries everything: features and labels as ``attrs`` ``x`` and ``y``, weights as ``weight``, roles as
@@ -105,6 +106,11 @@ def to_hif_dict(h: Hypergraph) -> dict[str, Any]:
     in ``metadata`` under ``ehnn`` the dtypes and whether identifiers are names. NaN features become
     null, infinite ones text. Names must be str or int and distinct; weights must be finite; a batch is
     refused.
+
+    Args:
+        h: the hypergraph.
+        role_names: a name for each role. They are written as ``attrs`` ``role_name`` beside the numbers, and
+            the hypergraph is not called directed.
 
     >>> to_hif_dict(Hypergraph.from_edges([[0, 1]]))["incidences"]
     [{'edge': 0, 'node': 0}, {'edge': 0, 'node': 1}]
@@ -128,21 +134,25 @@ def to_hif_dict(h: Hypergraph) -> dict[str, Any]:
     for part, weight in (("edges", h.edge_weight), ("incidences", h.incidence_weight)):
         for record, value in zip(records[part], [] if weight is None else weight.tolist(), strict=False):
             record["weight"] = value
-    directed = is_directed(h)
+    if role_names and h.roles is not None:
+        check_role_names(h, role_names)
+        for record in records["incidences"]:
+            record["attrs"]["role_name"] = role_names[record["attrs"]["role"]]
+    directed = is_directed(h) and not role_names
     if directed:
         records["incidences"] = list(chain.from_iterable(map(_with_direction, records["incidences"])))
     kind = "directed" if directed else "undirected"
     return {"network-type": kind, "metadata": {"ehnn": describe(h)}, **records}
 
 
-def write_hif(h: Hypergraph, path: str | os.PathLike[str]) -> None:
-    """Write ``h`` to ``path`` as HIF JSON, atomically. See `to_hif_dict` for what it carries.
+def write_hif(h: Hypergraph, path: str | os.PathLike[str], *, role_names: Sequence[str] = ()) -> None:
+    """Write ``h`` to ``path`` as HIF JSON, atomically; see `to_hif_dict`, also for ``role_names``.
 
     >>> write_hif(Hypergraph.from_edges([[0, 1], [1, 2]]), "sets.json")
     >>> read_hif("sets.json").edges()
     [[0, 1], [1, 2]]
     """
-    text = json.dumps(to_hif_dict(h), allow_nan=False)
+    text = json.dumps(to_hif_dict(h, role_names=role_names), allow_nan=False)
     with atomic_write(path) as file:
         file.write(text + "\n")
 

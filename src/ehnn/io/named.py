@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ehnn._utils.validation import repeated, short
+from ehnn._utils.validation import is_missing, repeated, short
 from ehnn.hypergraph import Hypergraph
 
 from ._names import factorize
@@ -31,7 +31,7 @@ def from_named_edges(
     Nodes are numbered in order of first appearance, or in the order of ``node_names``, which may
     list nodes that are in no hyperedge and must list all the others. A mapping gives the names of the
     hyperedges as its keys. A name repeated within a hyperedge counts once. Members of a Python set are taken
-    in alphabetical order.
+    in alphabetical order. A name that is missing (None, NaN) is a ValueError.
 
     >>> h = from_named_edges({"duet": ["ann", "bob"], "trio": ["bob", "cy", "ann"]})
     >>> h.node_names, h.edge_names, h.edges()
@@ -45,6 +45,7 @@ def from_named_edges(
     flat = list(chain.from_iterable(members))
     known = () if node_names is None else tuple(node_names)
     codes, names = factorize(flat, known)
+    _check_names(names, members, edge_names, known)
     if len(set(known)) != len(known):
         raise ValueError(f"node_names must be distinct, got {short(repeated(known))} twice")
     if node_names is not None and len(names) != len(known):
@@ -55,6 +56,25 @@ def from_named_edges(
         len(names), len(members), x, edge_x, y,
         edge_weight=edge_weight, node_names=tuple(names), edge_names=edge_names,
     )  # fmt: skip
+
+
+def _check_names(
+    names: Sequence[Hashable],
+    members: Sequence[tuple[Hashable, ...]],
+    edge_names: Sequence[Hashable] | None,
+    known: Sequence[Hashable],
+) -> None:
+    """A ValueError for a node or a hyperedge whose name is None, NaN or the like."""
+    if any(map(is_missing, known)):
+        place = next(i for i, name in enumerate(known) if is_missing(name))
+        raise ValueError(f"node_names has a missing name in row {place} (from 0)")
+    if any(map(is_missing, names)):
+        place, edge = next((i, e) for i, e in enumerate(members) if any(map(is_missing, e)))
+        which = f"{place} (from 0)" if edge_names is None else short(edge_names[place])
+        raise ValueError(f"hyperedge {which} has a missing node: {short(edge)}")
+    if edge_names is not None and any(map(is_missing, edge_names)):
+        place = next(i for i, name in enumerate(edge_names) if is_missing(name))
+        raise ValueError(f"hyperedge {place} (from 0) has a missing name: {short(edge_names[place])}")
 
 
 def _members(edges: Iterable[Iterable[Hashable]]) -> list[tuple[Hashable, ...]]:

@@ -44,6 +44,8 @@ def to_pyg(h: Hypergraph) -> Any:
 def from_pyg(data: Any) -> Hypergraph:
     """A hypergraph from ``data``, a ``HyperGraphData``; see `to_pyg` for the attributes that are read.
 
+    A ``Data`` with ``hyperedge_index`` (and ``hyperedge_attr``), as the arguments of PyG's ``HypergraphConv``
+    are called, is read too; its ``edge_index`` and ``edge_attr`` are then those of a graph and not read.
     Counts that are not stored come from the rows of the attributes, then from the largest number
     seen. Other attributes are not kept. ``y`` must be a label per node.
 
@@ -51,12 +53,13 @@ def from_pyg(data: Any) -> Hypergraph:
     [[0, 1], [1, 2]]
     """
     values = _stored(data, "from_pyg")
+    prefix = "hyperedge" if "hyperedge_index" in values else "edge"
     return Hypergraph.from_incidence(
-        _edge_index(values),
+        _index(values, f"{prefix}_index"),
         values.get("num_nodes"),
         values.get("num_hyperedges"),
         values.get("x"),
-        values.get("edge_attr"),
+        values.get(f"{prefix}_attr"),
         values.get("y"),
         edge_weight=values.get("hyperedge_weight"),
         incidence_weight=values.get("incidence_weight"),
@@ -118,7 +121,7 @@ def from_pyg_bipartite(data: Any) -> Hypergraph:
     n, m = values.get("num_vertices"), values.get("num_hyperedges")
     if type(n) is not int or type(m) is not int:
         raise ValueError(f"num_vertices and num_hyperedges must be stored as integers, got {n!r} and {m!r}")
-    low, high = _edge_index(values).sort(0).values
+    low, high = _index(values, "edge_index").sort(0).values
     if low.numel() and (int(low.max()) >= n or int(high.min()) < n):
         raise ValueError(f"edge_index must join nodes (below {n}) with hyperedges (from {n} to {n + m - 1})")
     x, edge_x = _split(values, n, m)
@@ -157,9 +160,9 @@ def _stored(data: Any, function: str) -> dict[str, Any]:
     return data.to_dict()
 
 
-def _edge_index(values: dict[str, Any]) -> Tensor:
-    index = values.get("edge_index")
+def _index(values: dict[str, Any], name: str) -> Tensor:
+    index = values.get(name)
     if not isinstance(index, Tensor) or index.dim() != 2 or index.shape[0] != 2:
         found = tuple(index.shape) if isinstance(index, Tensor) else index
-        raise ValueError(f"edge_index must be a tensor of shape [2, incidences], got {found}")
+        raise ValueError(f"{name} must be a tensor of shape [2, incidences], got {found}")
     return index

@@ -57,7 +57,8 @@ def from_scipy(matrix: Any, *, signed: bool = False) -> Hypergraph:
     """A hypergraph from a sparse incidence matrix ``[num_nodes, num_edges]`` of any scipy format.
 
     Nonzero entries are incidences; entries other than 1 become incidence weights. Entries given twice
-    in COO form are added up, as scipy does. Add features and names with ``.replace``. With ``signed``,
+    in COO form are added up, because scipy defines the matrix so; `Hypergraph.from_incidence` counts equal
+    ones once and refuses others. Add features and names with ``.replace``. With ``signed``,
     negative entries are tails (role 0), positive ones heads (role 1), and their sizes the weights.
 
     >>> import scipy.sparse

@@ -63,8 +63,8 @@ def from_networkx(
 
     Graph nodes with ``bipartite=0`` (or those in ``nodes``, if given) are nodes and the others are
     hyperedges, in the order of the graph; their keys become names unless they are the numbers 0 … n−1.
-    ``weight`` of hyperedges and incidences is read. Directions, parallel edges and other attributes
-    are not kept.
+    ``weight`` of hyperedges and incidences is read. Directions and other attributes are not kept. Parallel
+    edges count once; with different weights they are a ValueError.
 
     Args:
         x, edge_x, y: attribute or attributes to use as node features, hyperedge features, node labels

@@ -7,7 +7,7 @@ from enum import Enum
 import torch
 from torch import Tensor, nn
 
-from ehnn.ops import Mask, seeded_dropout
+from ehnn.ops import Mask, of_part, seeded_dropout
 
 
 class Rows(Enum):
@@ -53,9 +53,9 @@ class Dropout(nn.Module):
         self.seeded = False
         self.register_buffer("seed", torch.zeros((), dtype=torch.int64), persistent=False)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Same shape as ``x``; identity when not training."""
-        return seeded_dropout(x, self.mask)
+    def forward(self, x: Tensor, whole: tuple[int, int] | None = None) -> Tensor:
+        """Same shape as ``x``; identity when not training. ``whole`` is that of `Orders`, for some rows."""
+        return seeded_dropout(x, of_part(self.mask, whole, x.shape[0]))
 
     @property
     def mask(self) -> Mask | None:

@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from ehnn._utils.validation import as_count
+from ehnn.hypergraph import SparsePattern
+from ehnn.hypergraph.pairs import begun
 from ehnn.ops import broadcast_rows, grouped_matmul, members_to_targets, segment_mean, segment_sum
 from ehnn.ops.memory import checkpointed
 from ehnn.overlap import Overlap
@@ -114,15 +116,17 @@ class EHNNLinear(Layer):
         self.check(x, overlap)
         if not isinstance(self.weights, HyperWeights):
             self.weights.check(overlap.distinct_source_orders, overlap.distinct_target_orders)
-        y = self._local(x, overlap) + broadcast_rows(
+        local = begun(overlap.weight_groups.local, x)  # ranks send rows while they make the global term
+        everywhere = self._global(x, overlap) if self.global_interaction else None
+        y = self._local(x, overlap, local) + broadcast_rows(
             self.weights.bias(overlap.target_orders.values), overlap.target_orders.pairs
         )
-        return y + self._global(x, overlap) if self.global_interaction else y
+        return y if everywhere is None else y + everywhere
 
-    def _local(self, x: Tensor, overlap: Overlap) -> Tensor:
+    def _local(self, x: Tensor, overlap: Overlap, local: SparsePattern) -> Tensor:
         fine = overlap.weight_groups  # groups refined by source order, sorted by (k, l, 𝓘)
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
-        groups = reduce(x, fine.local)
+        groups = reduce(x, local)
         spans, roles = self._spans(fine.values.shape[0]), overlap.num_roles
         if len(spans) == 1:  # without the Python integers, for which a compiled layer would be made again
             return segment_sum(self._multiply(roles, groups, fine.values, fine.ptr), fine.gather)

@@ -8,7 +8,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ehnn.ops import Mask, PhiWeights, Residual, phi
+from ehnn.ops import Mask, PhiWeights, Residual, of_part, phi
 from ehnn.ops.phi.inlined import Inlined
 from ehnn.overlap import Orders
 
@@ -88,7 +88,8 @@ class Phi(Network, known=True):
     def forward(self, x: Tensor, orders: Orders, residual: Residual | None = None) -> Tensor:
         """``[rows, d_in] → [rows, d_out]``; the ``residual`` is added to the rows."""
         codes = self.encoding.of(orders, self.w1.dtype) if self.encoding.dim else None
-        return phi(x, codes, orders.pairs, self.weights(), self.masks(), residual)
+        masks = tuple(of_part(mask, orders.whole, x.shape[0]) for mask in self.masks())
+        return phi(x, codes, orders.pairs, self.weights(), masks, residual)
 
     def weights(self) -> PhiWeights:
         """The parameters, by their places in the formula."""

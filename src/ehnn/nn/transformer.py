@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import SparsePattern
-from ehnn.ops import attention_logits, phi_to_targets, segment_softmax_sum, segment_sum
+from ehnn.ops import attention_logits, segment_softmax_sum, segment_sum, to_targets
 from ehnn.overlap import Orders, Overlap
+from ehnn.overlap.steps import Steps, Values
 
 from .dropout import Dropout, Rows
 from .layer import Layer, check_choice, check_heads
@@ -84,30 +86,43 @@ class EHNNTransformer(Layer):
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
-        pooled, sources = self.global_interaction, overlap.source_sizes
-        x = self.phi1(x, overlap.source_orders)
-        query, value = self.query(overlap.sizes), self._heads(self.value(x))
-        everywhere, local = attention_logits(x, query, self.key, sources, self.heads, pooled)
-        own = value if sources.source is None else segment_sum(value, sources.source)
-        groups = self._attend(own, local, sources.local)  # 𝓘 ≥ 1
-        members = self._attend(value, everywhere, overlap.everything) if pooled else None  # 𝓘 = 0
-        y = phi_to_targets(*self._merged(groups, members), self.phi2, overlap)
+        pooled, sources, query = self.global_interaction, overlap.source_sizes, self.query(overlap.sizes)
+
+        def before(x: Tensor, orders: Orders) -> tuple[Values, Values]:
+            x = self.phi1(x, orders)
+            value = self._heads(self.value(x))
+            everywhere, local = attention_logits(x, query, self.key, sources, self.heads, pooled)
+            own = value if sources.source is None else segment_sum(value, sources.source)
+            return self._terms(own, local), self._terms(value, everywhere) if pooled else ()
+
+        def after(rows: Tensor, sizes: Orders) -> Tensor:
+            return self.phi2(self._dropped(self.merge(rows), overlap, sizes.whole), sizes)
+
+        everywhere = partial(_attend, overlap.everything) if pooled else None  # 𝓘 = 0
+        y = overlap.through(x, sources.local, Steps(before, _attend, everywhere, after))
         bias = None if self.bias is None else self.bias(overlap.target_orders)
-        return self.feed_forward(self.phi3(y, overlap.target_orders, bias))
+        return self.feed_forward(self.phi3(to_targets(y, overlap, pooled), overlap.target_orders, bias))
 
     def _heads(self, x: Tensor) -> Tensor:
         return x.unflatten(1, (self.heads, self.d_out // self.heads))
 
-    def _attend(self, value: Tensor, logits: Tensor, pairs: SparsePattern) -> Tensor:
-        """``[rows, d_out]``: Σ α v over the columns of each row, with α = σ(logits)."""
+    def _terms(self, value: Tensor, logits: Tensor) -> Values:
+        """What `_attend` adds up: terms that a sigmoid has weighed, or values and the logits of a softmax."""
         if self.attention == "sigmoid":
-            return segment_sum(logits.sigmoid().unsqueeze(-1).to(value.dtype) * value, pairs).flatten(1)
-        return segment_softmax_sum(value, logits.to(value.dtype), pairs).flatten(1)
+            return (logits.sigmoid().unsqueeze(-1).to(value.dtype) * value,)
+        return value, logits.to(value.dtype)
 
-    def _merged(self, groups: Tensor, members: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """The heads merged, with a dropout of their own for 𝓘 ≥ 1 and for 𝓘 = 0."""
-        groups = self.local_dropout(self.merge(groups))
-        return groups, None if members is None else self.global_dropout(self.merge(members))
+    def _dropped(self, y: Tensor, overlap: Overlap, whole: tuple[int, int] | None) -> Tensor:
+        """Dropout of its own for the rows of 𝓘 ≥ 1 and of 𝓘 = 0; ``whole`` is that of `Orders`."""
+        drops = self.local_dropout, self.global_dropout
+        if not self.training or all(getattr(m, "p", None) == 0 for m in drops):
+            return y
+        first = 0 if whole is None else whole[0]
+        groups = min(overlap.num_groups - first, y.shape[0])
+        local, everywhere = y.split([groups, y.shape[0] - groups])
+        part = () if whole is None else ((first, overlap.num_groups),)
+        local = self.local_dropout(local, *part)
+        return torch.cat([local, self.global_dropout(everywhere)]) if everywhere.shape[0] else local
 
     def rows_seen(self) -> dict[nn.Module, Rows]:
         groups = Rows.GROUPS_AND_MEMBERS if self.global_interaction else Rows.GROUPS
@@ -117,6 +132,13 @@ class EHNNTransformer(Layer):
     def extra_repr(self) -> str:
         settings = f"heads={self.heads}, attention={self.attention!r}, global={self.global_interaction}"
         return f"{self.d_in}, {self.d_out}, {settings}"
+
+
+def _attend(pairs: SparsePattern, value: Tensor, logits: Tensor | None = None) -> Tensor:
+    """``[rows, d_out]``: Σ α v over the columns of each row of ``pairs``."""
+    if logits is None:
+        return segment_sum(value, pairs).flatten(1)
+    return segment_softmax_sum(value, logits, pairs).flatten(1)
 
 
 class _Query(nn.Module):

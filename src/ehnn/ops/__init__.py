@@ -6,6 +6,7 @@ from ehnn._utils.moved import former
 from .attention_logits import attention_logits as attention_logits
 from .dispatch import explain, use_backend
 from .dropout import Mask as Mask
+from .dropout import of_part as of_part
 from .dropout import seeded_dropout
 from .ehnn_mlp import EhnnMlp as EhnnMlp
 from .ehnn_mlp import ehnn_mlp as ehnn_mlp
@@ -17,8 +18,8 @@ from .phi import PhiWeights as PhiWeights
 from .phi import Residual as Residual
 from .phi import phi as phi
 from .relation import members_to_targets as members_to_targets
-from .relation import phi_to_targets as phi_to_targets
 from .relation import pool as pool
+from .relation import to_targets as to_targets
 from .segment_sum import broadcast_rows, segment_mean, segment_sum
 from .softmax_sum import segment_softmax_sum
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ehnn._utils.cached import plain_tensors
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import selection
 
@@ -25,6 +26,9 @@ class Orders:
         values: ``[distinct]`` int64, ascending; with roles ``[distinct, R]`` or ``[distinct, R, S]``.
         pairs: ``SparsePattern`` of rows × distinct values, one for each row.
         codes: what layers have computed from the values, by what it is.
+        whole: of a part of the rows (`part`) the number of its first row, and how many rows there are in all;
+            None of all rows.
+        parts: those that have been asked for.
 
     >>> from ehnn import Hypergraph
     >>> orders = Hypergraph.from_edges([[0, 1], [1, 2, 3], [4, 5]]).overlap("edges", "nodes").source_orders
@@ -36,6 +40,8 @@ class Orders:
     pairs: SparsePattern
     codes: dict[Any, Tensor] = field(default_factory=dict, repr=False)
     """Encodings of the values that networks have asked for: constants, so made once."""
+    whole: tuple[int, int] | None = None
+    parts: dict[tuple[int, int], Orders] = field(default_factory=dict, repr=False)
 
     @property
     def index(self) -> Tensor:
@@ -74,6 +80,16 @@ class Orders:
         return Orders(
             values, SparsePattern.unchecked(rows, min(rows, 1), ends, zeros, t_ptr, ends[:-1], ends[:-1])
         )
+
+    def part(self, first: int, end: int) -> Orders:
+        """Orders of the rows from ``first`` to ``end``, made once."""
+        if (first, end) == (0, len(self)):
+            return self
+        if (first, end) not in self.parts:
+            with plain_tensors():
+                pairs = selection(self.index[first:end], self.values.shape[0])
+            self.parts[first, end] = Orders(self.values, pairs, self.codes, (first, len(self)))
+        return self.parts[first, end]
 
     def expand(self) -> Tensor:
         """``[rows, …]`` the order of each row."""

@@ -21,6 +21,7 @@ from .families import Family, FamilyRows, resolve
 from .groups import groups_of, orders_of
 from .orders import Orders
 from .source_sizes import SourceSizes, make_source_sizes
+from .steps import Steps
 from .weight_groups import WeightGroups, make_weight_groups
 from .weights import pair_weights
 
@@ -145,12 +146,6 @@ class Overlap:
         )
 
     @cached_tensors
-    def pool_sizes(self) -> Orders:
-        """𝓘 = 0 for each batch member: the last rows of `sizes_and_pool`."""
-        zero = self.sizes.values.new_zeros(self.sizes.values.shape[1:])
-        return Orders.constant(zero, self.num_members, self.sizes.values.device)
-
-    @cached_tensors
     def merged(self) -> SparsePattern:
         """``SparsePattern`` of targets × sources with any overlap, for layers that do not see 𝓘."""
         if self.group_to_target is None:
@@ -169,9 +164,17 @@ class Overlap:
         """The groups refined by source order and sorted by (k, l, 𝓘), for a matrix per triplet."""
         return make_weight_groups(self)
 
+    def through(self, x: Tensor, pairs: SparsePattern, steps: Steps) -> Tensor:
+        """``[num_sources, d] → [num_groups (+ num_members), d]``: a layer's steps, summed over ``pairs``."""
+        values, pooled = steps.before(x, self.source_orders)
+        rows, sizes = steps.local(pairs, *values), self.sizes
+        if steps.everywhere is not None:
+            rows, sizes = torch.cat([rows, steps.everywhere(*pooled)]), self.sizes_and_pool
+        return steps.after(rows, sizes)
+
     def prepare(self) -> Overlap:
         """This relation with all its lazy views made, as a compiled layer or a CUDA graph needs them."""
-        for view in ("everything", "merged", "source_sizes", "weight_groups", "sizes_and_pool", "pool_sizes"):
+        for view in ("everything", "merged", "source_sizes", "weight_groups", "sizes_and_pool"):
             getattr(self, view)
         for view in ("distinct_source_orders", "distinct_target_orders"):
             getattr(self, view)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ehnn._utils.cached import cached_tensors
+from ehnn._utils.cached import keep
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import OwnSums
 from ehnn.hypergraph.weighted import WeightedPattern
@@ -17,7 +19,8 @@ from ehnn.ops.segment_sum.weighted import copies
 
 from .plan import Plan
 from .ranks import Ranks
-from .softmax import pooled_softmax_sum, pushed_softmax_sum
+from .softmax import PushedSoftmax, pooled_softmax_sum
+from .travel import OnTheWay, joined
 
 _INDICES = ("ptr", "index", "t_ptr", "t_index", "t_perm", "rows", "split", "t_split")
 
@@ -47,11 +50,6 @@ class ShardedPairs(OwnSums):
     def __len__(self) -> int:
         return len(self.inner)
 
-    @cached_tensors
-    def flipped(self) -> SparsePattern:
-        """``inner`` with rows and columns exchanged, for gradients."""
-        return self.inner.transpose()
-
 
 class PushPairs(ShardedPairs):
     """Columns are here, some rows elsewhere: partial sums of ghost rows are sent to their owners.
@@ -77,15 +75,62 @@ class PushPairs(ShardedPairs):
 
     def reduce_sum(self, x: Tensor) -> Tensor:
         """`ehnn.ops.segment_sum` over all ranks."""
-        return _Push.apply(x, self.inner, self.flipped, self.plan)
+        return self.plan.fold(segment_sum(x, self.inner))
 
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
         """`ehnn.ops.segment_softmax_sum` over all ranks."""
-        return pushed_softmax_sum(*_weighed(x, logits, self.inner), self.plan)
+        return PushedSoftmax(self.plan, 0).begin(*_weighed(x, logits, self.inner))[1]()
+
+    def begun(self, *values: Tensor) -> SparsePattern:
+        return self.parted(0, *values)[1] if self.plan.ranks.ahead and self.plan.ranks.size > 1 else self
+
+    def parted(self, first: int, *values: Tensor) -> tuple[SparsePattern, SparsePattern]:
+        """Start a sum over ``x``, or a softmax sum over ``x, logits``: patterns that have its rows.
+
+        The ``first`` rows, to which no other rank adds, are there; the sum over the others waits for them.
+        """
+        plan, (x, *logits) = self.plan, values
+        if logits:
+            early, late = PushedSoftmax(plan, first).begin(*_weighed(x, logits[0], self.inner))
+        else:
+            ends = [first, plan.own - first, plan.ghosts]
+            early, own, ghosts = segment_sum(x, self.inner).split(ends)
+            late = partial(plan.folded, own, plan.send_home(ghosts), first)
+        done = Begun(self.num_cols, self.total[:first], lambda: early)
+        return done, Begun(self.num_cols, self.total[first:], late)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> PushPairs:
         plan, total = self.plan.to(device, non_blocking), self.total.to(device, non_blocking=non_blocking)
         return PushPairs(self.inner.to(device, non_blocking), plan, total)
+
+
+class Begun(OwnSums):
+    """Some rows of a `PushPairs` whose sum has begun: the only one over it, which is there or waits.
+
+    Attributes:
+        lengths: ``[num_rows]`` of the whole pattern.
+        rows_of: gives the rows.
+    """
+
+    total: Tensor
+    rows_of: Callable[[], Tensor]
+
+    def __init__(self, num_cols: int, lengths: Tensor, rows_of: Callable[[], Tensor]) -> None:
+        given = {"num_rows": len(lengths), "num_cols": num_cols, "total": lengths, "rows_of": rows_of}
+        for name, value in given.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def lengths(self) -> Tensor:
+        return self.total
+
+    def reduce_sum(self, x: Tensor) -> Tensor:
+        """The sum that has begun."""
+        return self.rows_of()
+
+    def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
+        """The softmax sum that has begun."""
+        return self.rows_of()
 
 
 class PullPairs(ShardedPairs):
@@ -94,12 +139,14 @@ class PullPairs(ShardedPairs):
     Attributes:
         inner: ``SparsePattern`` of own rows × (own columns, then ghost columns).
         plan: where the ghost columns come from.
+        way: the values of ghosts that are on their way already, for one sum.
     """
 
     plan: Plan
+    way: OnTheWay | None
 
-    def __init__(self, inner: SparsePattern, plan: Plan) -> None:
-        super().__init__(inner.num_rows, plan.own, inner, plan=plan)
+    def __init__(self, inner: SparsePattern, plan: Plan, way: OnTheWay | None = None) -> None:
+        super().__init__(inner.num_rows, plan.own, inner, plan=plan, way=way)
 
     @property
     def lengths(self) -> Tensor:
@@ -107,12 +154,22 @@ class PullPairs(ShardedPairs):
 
     def reduce_sum(self, x: Tensor) -> Tensor:
         """`ehnn.ops.segment_sum` over all ranks."""
-        return _Pull.apply(x, self.inner, self.flipped, self.plan)
+        return segment_sum(self._with_ghosts(x)[0], self.inner)
 
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
         """`ehnn.ops.segment_softmax_sum` over all ranks."""
-        values, s = self.plan.with_ghosts(x, logits)
+        values, s = self._with_ghosts(x, logits)
         return segment_softmax_sum(values, s, self.inner)
+
+    def _with_ghosts(self, *values: Tensor) -> tuple[Tensor, ...]:
+        return self.plan.with_ghosts(*values) if self.way is None else joined(values, self.way)
+
+    def begun(self, *values: Tensor, first: int = 0) -> SparsePattern:
+        """As `OwnSums.begun`; ``values`` may be without the ``first`` rows, if no other rank needs them."""
+        if self.plan.ranks.size == 1 or not self.plan.ranks.ahead:
+            return self
+        made = PullPairs(self.inner, self.plan, self.plan.send_out(*values, first=first))
+        return keep(made, inverse_lengths=self.inverse_lengths)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> PullPairs:
         return PullPairs(self.inner.to(device, non_blocking), self.plan.to(device, non_blocking))
@@ -169,32 +226,6 @@ def _weighed(x: Tensor, logits: Tensor, pairs: SparsePattern) -> tuple[Tensor, T
     if not isinstance(pairs, WeightedPattern):
         return x, logits, pairs
     return copies(x, pairs), broadcast_rows(logits, pairs.columns), pairs.per_row
-
-
-class _Push(torch.autograd.Function):
-    """Sums of own and ghost rows, the ghosts' then sent home. Linear; its transpose is `_Pull`."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, inner: SparsePattern, flipped: SparsePattern, plan: Plan) -> Tensor:
-        ctx.way = flipped, inner, plan
-        return plan.fold(segment_sum(x, inner))
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        return _Pull.apply(grad, *ctx.way), None, None, None
-
-
-class _Pull(torch.autograd.Function):
-    """Sums over own and ghost columns, the ghosts' fetched. Linear; its transpose is `_Push`."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, inner: SparsePattern, flipped: SparsePattern, plan: Plan) -> Tensor:
-        ctx.way = flipped, inner, plan
-        return segment_sum(plan.with_ghosts(x)[0], inner)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        return _Push.apply(grad, *ctx.way), None, None, None
 
 
 class _AllSum(torch.autograd.Function):

@@ -5,19 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
-from ehnn._utils.cached import cached_tensors
+from ehnn._utils.cached import cached_tensors, plain_tensors
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import selection
 from ehnn.ops import segment_sum
 
 from .ranks import Ranks
+from .travel import OnTheWay, Trip, joined, side_by_side
+
+FEW = 16
+"""Own rows for each that travels from which on to copy them, once more, takes longer than the exchange."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,7 @@ class Plan:
 
     `with_ghosts` brings the values of the ghosts here; `fold`, its transpose, brings values made here for the
     ghosts to their owners and adds them up. Each is one all-to-all, and the backward pass of the other.
+    `send_out` and `send_home` only start them.
 
     Attributes:
         own: number of rows owned.
@@ -53,28 +55,48 @@ class Plan:
         rows, place = torch.unique(self.sends, return_inverse=True)
         return rows, selection(place, rows.shape[0]).transpose()
 
+    @cached_tensors
+    def alone(self) -> int:
+        """How many own rows, from the first, are ghosts of no other rank."""
+        return int(self.sends.min()) if len(self.sends) else self.own
+
+    @property
+    def ahead(self) -> int:
+        """The `alone` rows that are made apart from the others, while these travel: none if few travel."""
+        return self.alone if FEW * (self.ghosts + len(self.sends)) >= self.own else 0
+
+    @cached_tensors
+    def _sent(self) -> dict[int, SparsePattern]:
+        """``SparsePattern`` of sent rows × own rows, without the first ones, by how many these are."""
+        return {}
+
     def with_ghosts(self, *values: Tensor) -> tuple[Tensor, ...]:
         """``[own, …] → [own + ghosts, …]`` for tensors of one dtype, in one exchange."""
-        return _WithGhosts.apply(self, *values)
+        return values if self.ranks.size == 1 else joined(values, self.send_out(*values))
+
+    def send_out(self, *values: Tensor, first: int = 0) -> OnTheWay:
+        """Start to send own rows to where they are ghosts; ``values`` have the own rows from ``first`` on."""
+        if first not in self._sent:
+            with plain_tensors():
+                self._sent[first] = selection(self.sends - first, self.own - first)
+        sent = [segment_sum(v, self._sent[first]) for v in values]
+        return OnTheWay(sent, Trip(self.ranks, self.send, self.receive))
+
+    def send_home(self, ghosts: Tensor) -> OnTheWay:
+        """Start to send ``[ghosts, …]`` what this rank has for rows of others."""
+        return OnTheWay([ghosts], Trip(self.ranks, self.receive, self.send))
 
     def fold(self, rows: Tensor) -> Tensor:
-        """``[own + ghosts, …] → [own, …]``: own rows, with what other ranks hold for them added *in place*.
-
-        The transpose of `with_ghosts`; not differentiable.
-        """
-        return self.fold_all(rows)[0]
-
-    def fold_all(self, *values: Tensor) -> tuple[Tensor, ...]:
-        """`fold` for tensors of one dtype, in one exchange."""
+        """``[own + ghosts, …] → [own, …]``: own rows, with what other ranks hold for them added."""
         if self.ranks.size == 1:
-            return values
-        theirs = self.hand_over(_side_by_side([v[self.own :] for v in values]))
+            return rows
+        own, ghosts = rows.split([self.own, self.ghosts])
+        return self.folded(own, self.send_home(ghosts))
+
+    def folded(self, own: Tensor, way: OnTheWay, first: int = 0) -> Tensor:
+        """The own rows from ``first`` on, with what arrives for them added."""
         rows, pairs = self.touched
-        parts = segment_sum(theirs, pairs).split([_width(v) for v in values], 1)
-        own = tuple(v[: self.own] for v in values)
-        for v, part in zip(own, parts, strict=True):
-            v.index_add_(0, rows, part.reshape(-1, *v.shape[1:]))
-        return own
+        return own.index_add(0, rows - first, segment_sum(way.arrive()[0], pairs))
 
     def hand_over(self, rows: Tensor) -> Tensor:
         """``[ghosts, …] → [sent rows, …]``: what each rank has for rows of this one; not differentiable."""
@@ -82,7 +104,7 @@ class Plan:
 
     def known(self, values: Tensor) -> Tensor:
         """``[own, …] → [own + ghosts, …]``: constants, as they are whatever the wire; not differentiable."""
-        sent = _side_by_side([values.index_select(0, self.sends)]).view(torch.uint8)
+        sent = side_by_side([values.index_select(0, self.sends)]).view(torch.uint8)
         ghosts = self.ranks.exchange(sent, self.send, self.receive).view(values.dtype)
         return torch.cat([values, ghosts.reshape(-1, *values.shape[1:])])
 
@@ -138,31 +160,3 @@ def make_plan(ranks: Ranks, own: int, owner: Tensor, remote: Tensor) -> Plan:
     """The plan of a rank that needs row ``remote[i]`` of rank ``owner[i]`` (ascending). A collective."""
     wanted, send, receive = ask(ranks, owner, remote)
     return Plan(ranks, own, wanted, send, receive, owner, remote)
-
-
-class _WithGhosts(torch.autograd.Function):
-    """Own rows, then ghosts."""
-
-    @staticmethod
-    def forward(ctx: Any, plan: Plan, *values: Tensor) -> tuple[Tensor, ...]:
-        ctx.plan = plan
-        if plan.ranks.size == 1:
-            return tuple(v.view_as(v) for v in values)
-        sent = _side_by_side([v.index_select(0, plan.sends) for v in values])
-        ghosts = plan.ranks.exchange(sent, plan.send, plan.receive).split([_width(v) for v in values], 1)
-        return tuple(torch.cat([v, g.reshape(-1, *v.shape[1:])]) for v, g in zip(values, ghosts, strict=True))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> Any:
-        # A copy: what is given to a backward pass may be used elsewhere too.
-        return None, *ctx.plan.fold_all(*(g.clone() for g in grads))
-
-
-def _width(rows: Tensor) -> int:
-    return prod(rows.shape[1:])
-
-
-def _side_by_side(values: Sequence[Tensor]) -> Tensor:
-    """``[rows, …]`` tensors as one matrix, so that one exchange serves them all."""
-    return torch.cat([v.reshape(v.shape[0], _width(v)) for v in values], 1)

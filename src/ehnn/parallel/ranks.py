@@ -52,6 +52,10 @@ class Ranks:
             gradients that are sent to other ranks, and halves these bytes in float32. Sums over all ranks
             (`sum`, so the gradients of parameters) and log-sum-exps stay exact.
 
+    Attributes:
+        ahead: whether layers work on rows that no other rank needs while others travel. False is for
+            measurements: nothing else is done then.
+
     >>> Ranks()
     Ranks(rank 0 of 1)
     """
@@ -63,6 +67,7 @@ class Ranks:
         alone = not (dist.is_available() and dist.is_initialized())
         self.rank = 0 if alone else dist.get_rank(group)
         self.size = 1 if alone else dist.get_world_size(group)
+        self.ahead = True
         self._direct = self.size == 1  # a test of NCCL with one rank sets it to False: collectives are called
 
     def __repr__(self) -> str:
@@ -73,16 +78,27 @@ class Ranks:
 
     def exchange(self, rows: Tensor, send: Sequence[int], receive: Sequence[int]) -> Tensor:
         """``[Σ send, …] → [Σ receive, …]``: the next ``send[p]`` rows go to rank p; theirs come by rank."""
+        return self.begin(rows, send, receive)()
+
+    def begin(self, rows: Tensor, send: Sequence[int], receive: Sequence[int]) -> Callable[[], Tensor]:
+        """Start an `exchange`; call what is returned to wait for its rows. Do not change ``rows`` before."""
         flat = rows.detach().reshape(rows.shape[0], prod(rows.shape[1:])).contiguous()
-        if self._direct:
-            return flat.reshape(rows.shape).clone()
+        if self._direct or (self.size == 1 and not rows.shape[0]):
+            return flat.reshape(rows.shape).clone
         flat = self.on_wire(flat)
         # As bytes: nothing is added up on the way, so one path serves every dtype.
         raw = flat.view(torch.uint8)
         out = raw.new_empty(sum(receive), raw.shape[1])
-        dist.all_to_all_single(out, raw, list(receive), list(send), group=self.group)
+        work = dist.all_to_all_single(
+            out, raw, list(receive), list(send), group=self.group, async_op=True
+        )  # fmt: skip
         self.traffic.exchanged += (raw.shape[0] - send[self.rank]) * raw.shape[1]
-        return out.view(flat.dtype).reshape(-1, *rows.shape[1:]).to(rows.dtype)
+
+        def arrived() -> Tensor:
+            work.wait()
+            return out.view(flat.dtype).reshape(-1, *rows.shape[1:]).to(rows.dtype)
+
+        return arrived
 
     def on_wire(self, rows: Tensor) -> Tensor:
         """``rows`` in the dtype in which they are sent; integers and bytes are sent as they are."""
@@ -152,6 +168,10 @@ class Ranks:
         waiting.agree(problem)
 
 
+_LOST = ("gloo", "ncclComm", "NCCL", "timeout caused pair closure")
+"""What errors of connections say; the last one where another collective, under way as well, has timed out."""
+
+
 class LostRankError(RuntimeError):
     """Another rank is gone, or was silent for longer than the timeout."""
 
@@ -167,7 +187,7 @@ def losing_ranks(ranks: Ranks) -> Iterator[None]:
         yield
     except RuntimeError as error:
         text = str(error)
-        if not isinstance(error, dist.DistError) and not any(k in text for k in ("gloo", "ncclComm", "NCCL")):
+        if not isinstance(error, dist.DistError) and not any(k in text for k in _LOST):
             raise
         told = text.splitlines()[0].split(". This is typically")[0]
         raise LostRankError(

@@ -15,6 +15,7 @@ from ehnn.hypergraph.weighted import weighted, weights_of
 from ehnn.overlap import Overlap
 from ehnn.overlap.orders import Orders
 from ehnn.overlap.source_sizes import SourceSizes, make_source_sizes
+from ehnn.overlap.steps import Steps, Values
 from ehnn.overlap.weight_groups import WeightGroups, make_weight_groups
 
 from .pairs import PooledPairs, PullPairs, PushPairs, pooled
@@ -70,6 +71,43 @@ class ShardedOverlap(Overlap):
     @cached_tensors
     def merged(self) -> SparsePattern:
         return self.whole
+
+    def through(self, x: Tensor, pairs: SparsePattern, steps: Steps) -> Tensor:
+        """As in `Overlap`. While rows travel, this rank works on those that no other rank has or needs.
+
+        The sums over members come before or after: they would wait behind the rows, in both passes.
+        """
+        if self.ranks.size > 1 and self.ranks.ahead:
+            if isinstance(pairs, PushPairs):
+                return self._pushed(x, pairs, steps)
+            if isinstance(pairs, PullPairs):
+                return self._pulled(x, pairs, steps)
+        return super().through(x, pairs, steps)
+
+    def _pushed(self, x: Tensor, pairs: PushPairs, steps: Steps) -> Tensor:
+        """Partial sums travel; the first rows, to which no other rank adds, are done before they arrive."""
+        values, pooled = steps.before(x, self.source_orders)
+        members = [] if steps.everywhere is None else [steps.everywhere(*pooled)]
+        first, every = pairs.plan.ahead, self.sizes_and_pool if members else self.sizes
+        done, coming = pairs.parted(first, *values)
+        early = [steps.after(steps.local(done, *values), every.part(0, first))] if first else []
+        rows = _stacked([steps.local(coming, *values), *members])
+        return _stacked([*early, steps.after(rows, every.part(first, len(every)))])
+
+    def _pulled(self, x: Tensor, pairs: PullPairs, steps: Steps) -> Tensor:
+        """Rows of sources travel; the first ones, which no other rank needs, are made while they do."""
+        orders, count = self.source_orders, self.num_sources
+        first = pairs.plan.ahead if pairs is self.source_to_group else 0  # else columns are (source, 𝓘)
+        early, late = x.split([first, count - first])
+        values, pooled = steps.before(late, orders.part(first, count))
+        coming = pairs.begun(*values, first=first)
+        if first:
+            before = steps.before(early, orders.part(0, first))
+            values, pooled = _joined(before, (values, pooled))
+        rows, sizes = steps.local(coming, *values), self.sizes
+        if steps.everywhere is not None:
+            rows, sizes = torch.cat([rows, steps.everywhere(*pooled)]), self.sizes_and_pool
+        return steps.after(rows, sizes)
 
     @cached_tensors
     def source_sizes(self) -> SourceSizes:
@@ -128,6 +166,20 @@ class ShardedOverlap(Overlap):
         if weights is not None:
             weights = torch.empty_like(weights).index_copy(0, every.index, weights)[pool.index]
         return pooled(weighted(pool, weights), self.ranks)
+
+
+def _stacked(rows: list[Tensor]) -> Tensor:
+    """One below the other; no copy of one alone."""
+    return rows[0] if len(rows) == 1 else torch.cat(rows)
+
+
+def _joined(early: tuple[Values, Values], late: tuple[Values, Values]) -> tuple[Values, Values]:
+    """The rows of two parts, one after the other; a tensor that is used twice is made once."""
+    made: dict[int, Tensor] = {}
+    for a, b in zip([*early[0], *early[1]], [*late[0], *late[1]], strict=True):
+        if id(a) not in made:
+            made[id(a)] = torch.cat([a, b])
+    return tuple(made[id(a)] for a in early[0]), tuple(made[id(a)] for a in early[1])
 
 
 def reordered(pairs: PushPairs, order: Tensor) -> PushPairs:

@@ -10,6 +10,7 @@ of the local ones, so the backward pass sends a row's gradient, :math:`\bar y \c
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -23,37 +24,84 @@ from .plan import Plan
 from .ranks import Ranks
 
 
-def pushed_softmax_sum(x: Tensor, logits: Tensor, inner: SparsePattern, plan: Plan) -> Tensor:
-    """``[cols, heads, c], [cols, heads] → [own rows, heads, c]``; ghost rows are merged at their owners."""
-    return _Pushed.apply(x, logits, inner, plan)
-
-
 def pooled_softmax_sum(x: Tensor, logits: Tensor, inner: SparsePattern, ranks: Ranks) -> Tensor:
     """``[cols, heads, c], [cols, heads] → [rows, heads, c]``; every rank gets all rows."""
     return _Pooled.apply(x, logits, inner, ranks)
 
 
-class _Pushed(torch.autograd.Function):
+class PushedSoftmax:
+    """``[cols, heads, c], [cols, heads] → [own rows, heads, c]``; ghost rows are merged at their owners.
+
+    `begin` sends what this rank has of the ghosts. It gives the ``first`` rows, which no other rank has, and
+    a function that waits and gives the others. An object serves one sum.
+    """
+
+    early: Tensor
+    late: Tensor
+    lse: Tensor
+    """Of the own rows: the first, the others, and all log-sum-exps, for the backward pass."""
+    arrived: Callable[[], tuple[Tensor, Tensor]]
+
+    def __init__(self, plan: Plan, first: int) -> None:
+        self.plan, self.first = plan, first
+
+    def begin(self, x: Tensor, logits: Tensor, inner: SparsePattern) -> tuple[Tensor, Callable[[], Tensor]]:
+        early, late, claim = _BeginPushed.apply(x, logits, inner, self)
+        return early, lambda: _EndPushed.apply(late, claim, self)
+
+    def arrive(self) -> tuple[Tensor, Tensor]:
+        """Wait for what the others have sent; its memory is not kept."""
+        arrived = self.arrived
+        del self.arrived
+        return arrived()
+
+
+class _BeginPushed(torch.autograd.Function):
+    """Sums over the columns here. The claim, without content, ties it to `_EndPushed`."""
+
     @staticmethod
-    def forward(ctx: Any, x: Tensor, logits: Tensor, inner: SparsePattern, plan: Plan) -> Tensor:
+    def forward(ctx: Any, x: Tensor, logits: Tensor, inner: SparsePattern, sums: PushedSoftmax) -> Any:
         y, lse = _partial(x, logits, inner)
-        if plan.ranks.size > 1:
-            theirs = plan.ranks.on_wire(y[plan.own :])
-            there = plan.hand_over(_pack(theirs, lse[plan.own :]))
-            y, lse = y[: plan.own].clone(), lse[: plan.own].clone()  # kept, unlike the ghosts behind them
-            their_y, their_lse = _unpack(there, theirs, lse)
-            _merge(y, lse, their_y.to(y.dtype), their_lse, *plan.touched)
-        ctx.save_for_backward(x, logits, y, lse)
-        ctx.inner, ctx.plan = inner, plan
-        return y
+        plan, ends = sums.plan, [sums.first, sums.plan.own - sums.first, sums.plan.ghosts]
+        parts = y.split(ends)
+        sums.arrived = _send(plan.ranks, parts[2], lse[plan.own :], plan.receive, plan.send)
+        early, late = parts[0].clone(), parts[1].clone()  # kept, unlike the ghosts behind them
+        sums.early, sums.late, sums.lse = early.detach(), late.detach(), lse[: plan.own].clone()
+        ctx.save_for_backward(x, logits)
+        ctx.inner, ctx.sums = inner, sums
+        return early, late, x.new_zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, early: Tensor, late: Tensor, _: Tensor) -> Any:
+        """The gradients are those of the merged rows, and are made with their y and log-sum-exp."""
+        (x, logits), sums = ctx.saved_tensors, ctx.sums
+        grads, lse = sums.arrive()
+        grad, y = _as_sums(grads)
+        grad, y = torch.cat([early, late, grad]), torch.cat([sums.early, sums.late, y])
+        return *_gradients(grad, y, torch.cat([sums.lse, lse]), x, logits, ctx.inner), None, None
+
+
+class _EndPushed(torch.autograd.Function):
+    """Wait; merge what others have into the own rows, in place."""
+
+    @staticmethod
+    def forward(ctx: Any, late: Tensor, claim: Tensor, sums: PushedSoftmax) -> Tensor:
+        ctx.sums, first = sums, sums.first
+        rows, pairs = sums.plan.touched
+        _merge(late, sums.lse[first:], *sums.arrive(), rows - first, pairs)
+        ctx.mark_dirty(late)
+        return late
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        x, logits, y, lse = ctx.saved_tensors
-        plan: Plan = ctx.plan
-        if plan.ranks.size > 1:
-            grad, y, lse = _with_ghosts(grad, y, lse, plan)
-        return *_gradients(grad, x, logits, y, lse, ctx.inner), None, None
+        """Start to send ḡ, ḡ · y and z of the rows that are ghosts elsewhere; gradients need no more."""
+        sums, plan = ctx.sums, ctx.sums.plan
+        places = plan.sends - sums.first
+        sent = grad.index_select(0, places)
+        through = (sent * sums.late.index_select(0, places)).sum(-1, keepdim=True)
+        lse = sums.lse.index_select(0, plan.sends)
+        sums.arrived = _send(plan.ranks, torch.cat([sent, through], -1), lse, plan.send, plan.receive)
+        return grad, grad.new_zeros(()), None
 
 
 class _Pooled(torch.autograd.Function):
@@ -74,7 +122,7 @@ class _Pooled(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, logits, y, lse = ctx.saved_tensors
         grad = ctx.ranks.sum(grad)  # every rank used the row for its own part of the loss
-        return *_gradients(grad, x, logits, y, lse, ctx.inner), None, None
+        return *_gradients(grad, y, lse, x, logits, ctx.inner), None, None
 
 
 _TINY = torch.finfo(torch.float64).tiny
@@ -89,7 +137,7 @@ def _partial(x: Tensor, logits: Tensor, inner: SparsePattern) -> tuple[Tensor, T
 
 
 def _gradients(
-    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, inner: SparsePattern
+    grad: Tensor, y: Tensor, lse: Tensor, x: Tensor, logits: Tensor, inner: SparsePattern
 ) -> tuple[Tensor, Tensor]:
     """Gradients of x and the logits, from those of the rows and the rows' global y and ``lse``."""
     if len(inner) == 0 or x.numel() == 0:
@@ -97,17 +145,12 @@ def _gradients(
     return partial_softmax_sum_backward(grad, x, logits, y, lse, inner)
 
 
-def _with_ghosts(grad: Tensor, y: Tensor, lse: Tensor, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
-    """Own rows, then ghosts. Of y only ḡ · y is needed, so that is sent, and a ghost gets a y that has it."""
-    sent = [t.index_select(0, plan.sends) for t in (grad, y, lse)]
-    own = plan.ranks.on_wire(torch.cat([sent[0], (sent[0] * sent[1]).sum(-1, keepdim=True)], -1))
-    there = plan.ranks.exchange(_pack(own, sent[2]), plan.send, plan.receive)
-    both, their_lse = _unpack(there, own, lse)
-    their_grad, through = both[..., :-1].to(grad.dtype), both[..., -1:].to(grad.dtype)
-    size = their_grad.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(grad.dtype).tiny)
-    unit = their_grad / size  # squares of small gradients would vanish
-    their_y = unit * (through / size / unit.square().sum(-1, keepdim=True).clamp(min=1))
-    return torch.cat([grad, their_grad]), torch.cat([y, their_y]), torch.cat([lse, their_lse])
+def _as_sums(both: Tensor) -> tuple[Tensor, Tensor]:
+    """ḡ and ḡ · y of ghosts, side by side, as ḡ and a y that has that product: no more is needed of it."""
+    grad, through = both[..., :-1], both[..., -1:]
+    size = grad.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(grad.dtype).tiny)
+    unit = grad / size  # squares of small gradients would vanish
+    return grad, unit * (through / size / unit.square().sum(-1, keepdim=True).clamp(min=1))
 
 
 def _merge(
@@ -128,13 +171,20 @@ def _finite(top: Tensor) -> Tensor:
     return torch.where(top == -torch.inf, 0.0, top)
 
 
-def _pack(y: Tensor, lse: Tensor) -> Tensor:
-    """``[rows, bytes]`` of values and their float64 log-sum-exp: one exchange for two dtypes."""
-    return torch.cat([t.flatten(1).contiguous().view(torch.uint8) for t in (y, lse)], 1)
+def _send(
+    ranks: Ranks, y: Tensor, lse: Tensor, send: Sequence[int], receive: Sequence[int]
+) -> Callable[[], tuple[Tensor, Tensor]]:
+    """Start to send values, as the wire has them, and float64 log-sum-exps in one exchange."""
+    parts = ranks.on_wire(y), lse
+    raw = [t.flatten(1).contiguous().view(torch.uint8) for t in parts]
+    arrived = ranks.begin(torch.cat(raw, 1), send, receive)
 
+    def both() -> tuple[Tensor, Tensor]:
+        found = arrived().split([r.shape[1] for r in raw], 1)
+        rows = (
+            f.contiguous().view(p.dtype).reshape(-1, *p.shape[1:]) for f, p in zip(found, parts, strict=True)
+        )
+        values, z = rows
+        return values.to(y.dtype), z
 
-def _unpack(packed: Tensor, y: Tensor, lse: Tensor) -> tuple[Tensor, Tensor]:
-    """Inverse of `_pack`; ``y`` and ``lse`` give the shapes and dtypes."""
-    width = y.shape[1] * y.shape[2] * y.element_size()
-    values = packed[:, :width].contiguous().view(y.dtype).reshape(-1, *y.shape[1:])
-    return values, packed[:, width:].contiguous().view(lse.dtype).reshape(-1, lse.shape[1])
+    return both

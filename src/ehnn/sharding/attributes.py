@@ -88,20 +88,21 @@ def pair_attributes(folder: Folder, item: Item, order: np.ndarray) -> None:
 def once(kind: str, values: np.ndarray, fresh: np.ndarray, sides: bool) -> np.ndarray:
     """One value for each distinct pair; ``values`` are sorted by pair, and ``fresh`` marks the first of each.
 
-    Of several weights the first counts. A node with two roles in a hyperedge is an error, but for ``sides``:
-    it is in both.
+    A node with two weights or two roles in a hyperedge is an error, but for ``sides``: it is in both.
     """
     first = np.flatnonzero(fresh)
-    if kind == "weight" or not len(first):
+    if not len(first):
         return values[first]
     low, high = np.minimum.reduceat(values, first), np.maximum.reduceat(values, first)
     apart = np.flatnonzero(low != high)
     if not len(apart):
         return low
+    some = f"{low[apart[0]]:g} and {high[apart[0]]:g}"
+    if kind == "weight":
+        raise ValueError(f"{len(apart)} nodes have two weights in one set, such as {some}: give each once")
     if not sides:
-        some = int(low[apart[0]]), int(high[apart[0]])
         raise ValueError(
-            f"{len(apart)} nodes have two roles in one set, such as the roles with numbers {some[0]} and "
-            f"{some[1]}: give the combination a word of its own"
+            f"{len(apart)} nodes have two roles in one set, such as the roles with numbers {some}: give the "
+            "combination a word of its own"
         )
     return np.where(low != high, _BOTH, low).astype(values.dtype)

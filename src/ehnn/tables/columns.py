@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,17 +15,16 @@ from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io._cells import is_missing
 from ehnn.io._csv_table import Table
-from ehnn.io._csv_values import numbers
+from ehnn.io._csv_values import as_numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
 
+from .frames import FrameTable
 from .layouts import found_columns, open_table
 from .sheet import Columns, Sheet
 
 MAX_CATEGORIES = 64
 ALL_DIFFERENT = 0.8
 """Texts so often different from each other tell rows apart, and nothing about them."""
-_NOT_COMMA = (";", "\t")
-_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 
 
 @dataclass(frozen=True)
@@ -96,8 +94,15 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     )
     key = key or _column_of_names(table, sheet.h.node_names or ())
     if key is None:
+        index = ", ".join(table.index) if isinstance(table, FrameTable) else ""
+        hint = f"; its index {index} is no column: call reset_index()" if index else ""
         raise ValueError(
-            f"{path}: --id-column must say which column names the nodes; found {found_columns(table)}"
+            f"{path}: --id-column must say which column names the nodes; found {found_columns(table)}{hint}"
+        )
+    if key not in table.columns and not (isinstance(table, FrameTable) and key in table.index):
+        raise ValueError(
+            f"{table.top}: there is no column {short(key)} with the names of the nodes; found "
+            f"{found_columns(table)}; --id-column says what it is called{suggest(key, table.columns)}"
         )
     ids = table.column(key)
     if "" in ids.texts:
@@ -109,7 +114,8 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     remarks = []
     if len(new):
         row = int(new[0])
-        text = f"{short(ids[row])} ({table.place(row)}){_alike(ids[row], known[:10_000])}"
+        hint = point_zero(ids[row], set(known)) or _alike(ids[row], known[:10_000])
+        text = f"{short(ids[row])} ({table.place(row)}){hint}"
         if len(new) == len(ids):
             raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}")
         count = len(names) - len(known)
@@ -133,6 +139,14 @@ def _column_of_names(table: Table, known: Sequence[Hashable]) -> str | None:
         c for c, cells in table.columns.items() if 2 * cells.where(names.__contains__).sum() >= table.size
     ]
     return found[0] if len(found) == 1 else None
+
+
+def point_zero(name: str, known: Collection[Hashable]) -> str:
+    """A hint where a name that is not known is known with, or without, ``.0`` at its end."""
+    other = name.removesuffix(".0") if name.endswith(".0") else f"{name}.0"
+    if other not in known:
+        return ""
+    return f"; {other!r} is known: write whole numbers in the same way in all tables, with .0 or without"
 
 
 def _alike(name: str, known: Sequence[Hashable]) -> str:
@@ -241,43 +255,6 @@ def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
         return None
     classes = f"is read as {len(feature.values)} classes, of {there} texts"
     return f"{columns.table.path}: column {short(feature.column)} {classes}"
-
-
-def as_numbers(texts: Sequence[str], table: Table) -> np.ndarray:
-    """The numbers that cells of a column say, NaN where they say none.
-
-    Where commas do not separate the cells, ``4,3`` is a number, if all cells are numbers that way.
-
-    Raises:
-        ValueError: every comma may as well stand between thousands.
-    """
-    found = _as_floats(texts)
-    if np.isnan(found).any() and table.delimiter in _NOT_COMMA and not any("." in text for text in texts):
-        pointed = _as_floats([text.replace(",", ".") for text in texts])
-        if np.isnan(pointed).any():
-            return found
-        unsure = [text for text in texts if "," in text]
-        if all(map(_THOUSANDS.fullmatch, unsure)):
-            raise ValueError(
-                f"{table.path}: {short(unsure[0])} may be {unsure[0].replace(',', '')} or "
-                f"{unsure[0].replace(',', '.')}; write thousands without a comma and fractions with a point"
-            )
-        return pointed
-    return found
-
-
-def _as_floats(texts: Sequence[str]) -> np.ndarray:
-    try:
-        return numbers(texts, float)
-    except ValueError:
-        return np.array([_as_float(text) for text in texts], dtype=np.float64)
-
-
-def _as_float(text: str) -> float:
-    try:
-        return float(numbers([text], float)[0])
-    except ValueError:
-        return float("nan")
 
 
 def not_finite(table: Table, row: int, column: str, text: str) -> ValueError:

@@ -22,9 +22,18 @@ FRAMES = ("pandas", "polars", "pyarrow")
 
 @dataclass
 class FrameTable(Table):
-    """Columns that are not of a text file: rows have a number, or a line of a file with a record per line."""
+    """Columns that are not of a text file: rows have a number, or a line of a file with a record per line.
+
+    ``index``: names of the index of a DataFrame of pandas, which is not read.
+    """
 
     lines: Sequence[int] = field(default_factory=list)
+    index: Sequence[str] = field(default_factory=list)
+
+    def column(self, name: str) -> Cells:
+        if name in self.index and name not in self.columns:
+            raise ValueError(f"{self.path}: {name!r} is its index and no column: call reset_index()")
+        return super().column(name)
 
     @property
     def top(self) -> str:
@@ -51,7 +60,9 @@ def from_frame(data: Any, name: str = "the table") -> Table:
     if len(set(names)) != len(names):
         twice = next(column for column in names if names.count(column) > 1)
         raise ValueError(f"{name}: the column {short(twice)} appears twice")
-    return _table(name, {n: data.iloc[:, i] for i, n in enumerate(names)}, len(data))
+    found = _table(name, {n: data.iloc[:, i] for i, n in enumerate(names)}, len(data))
+    found.index = [str(level) for level in data.index.names if level is not None]
+    return found
 
 
 def _polars_values(series: Any) -> Any:
@@ -143,7 +154,7 @@ def _from_array(values: Any) -> Cells:
         array = array.astype(object)
         array = np.array([int(v) for v in array], dtype=object)
     texts = [_text(v) for v in (array.tolist() if array.dtype.kind != "M" else list(distinct))]
-    found = Cells.of([*texts, ""])
+    found = Cells.of([*texts, *[""] * bool((codes < 0).any())])  # -1, the last one, is a blank
     return Cells(found.codes[codes], found.texts)
 
 

@@ -9,17 +9,20 @@ from typing import Any
 import numpy as np
 
 from ehnn._utils.validation import short
+from ehnn.io._csv_values import as_numbers
 
-from .columns import as_numbers, not_finite, values_of
+from .columns import not_finite, values_of
 from .sheet import Columns
 
 MANY_NUMBERS = 20
 """More classes than this that are all numbers are pointed out."""
+_LIKE_BLANK = frozenset(("-", "--", "n.a.", "missing", "unknown", "unlabeled", "unlabelled", "undefined"))
+"""Classes that are pointed out, because they may be a way to say that there is none."""
 _WHOLE = re.compile(r"(0|[1-9]\d{0,14})(\.0+)?")  # with gaps between them, tables write 1 as 1.0
 
 
 def read_labels(columns: Columns, name: str, count: int, numeric: bool, hint: str = "") -> list[Any]:
-    """``[count]`` a class (text, or a whole number where all are) or a number each; None: no label.
+    """``[count]`` a class (text; a whole number or a truth where all are) or a number each; None: no label.
 
     ``hint`` is that of `values_of`.
 
@@ -46,6 +49,8 @@ def read_labels(columns: Columns, name: str, count: int, numeric: bool, hint: st
     _check_classes(distinct, good, int((values.codes >= 0).sum()), f"{place}: column {short(name)}")
     if all(_WHOLE.fullmatch(v) for v in distinct):
         return [None if v is None else int(float(v)) for v in values.tolist()]
+    if set(distinct) == {"True", "False"}:  # as pandas and Python write truths
+        return [None if v is None else v == "True" for v in values.tolist()]
     return values.tolist()
 
 
@@ -53,6 +58,9 @@ def class_remarks(values: Sequence[Any]) -> list[str]:
     """Remarks where classes may be something else: two spellings of one class, or numbers."""
     distinct = {v for v in values if v is not None}
     remarks = [f"classes that differ in case: {alike}"] if (alike := _alike_classes(values)) else []
+    blanks = sorted(v for v in distinct if isinstance(v, str) and v.casefold() in _LIKE_BLANK)
+    if blanks:
+        remarks.append(f"a class {short(blanks[0])}; where it means that there is no label, leave it blank")
     if len(distinct) > MANY_NUMBERS and all(_is_number(str(v)) for v in distinct):
         remarks.append(
             f"{len(distinct)} different numbers, read as classes; to predict a number: --regression"

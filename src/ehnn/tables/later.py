@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ import torch
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
+from .columns import point_zero
+from .frames import is_frame
+from .layouts import Layout, is_split_by
 from .merged import Merged, marked
 from .reader import Reader, Source
 from .sheet import Sheet
@@ -50,6 +54,25 @@ class Asked:
     parts: list[Part]
     remarks: list[str]
     lines: np.ndarray | None = None
+
+
+def as_trained(reader: Reader, source: Source) -> Source:
+    """``source`` with the layout of training, except where its own says something else.
+
+    Its own alone counts for another kind of file.
+    """
+    said, trained = source.layout, reader.layout
+    kind = "auto" if is_frame(source.data) else Layout().of_file(Path(source.data)).kind
+    same_file = kind == trained.kind or (kind == "auto" and trained.kind in ("pairs", "sets", "matrix"))
+    other = said.kind not in ("auto", trained.kind) or not same_file
+    other |= bool(said.members) and trained.kind != "sets"
+    other |= bool(said.node) and trained.kind not in ("pairs", "matrix")
+    if not other:
+        given = {k: v for k, v in vars(said).items() if v and k not in ("kind", "header")}
+        if trained.delimiter and not is_split_by(source.data, trained.delimiter):
+            given = {"delimiter": None} | given
+        said = replace(trained, **given, header=trained.header and said.header)
+    return replace(source, layout=said, id_column=source.id_column or reader.id_column)
 
 
 def ask(reader: Reader, source: Source, alone: bool = False) -> Asked:
@@ -160,16 +183,18 @@ def _strangers(reader: Reader, sheet: Sheet, joined: Merged) -> list[str]:
     """Remarks on nodes and sets that were not there in training."""
     assert reader.known is not None
     remarks = []
-    for places, count, names, what in (
-        (joined.nodes, reader.known.num_nodes, sheet.h.node_names, "nodes"),
-        (joined.edges, reader.known.num_edges, sheet.h.edge_names, "sets"),
+    known = reader.known
+    for places, count, names, before, what in (
+        (joined.nodes, known.num_nodes, sheet.h.node_names, known.node_names, "nodes"),
+        (joined.edges, known.num_edges, sheet.h.edge_names, known.edge_names, "sets"),
     ):
         new = places >= count
         if not new.any():
             continue
-        name = short((names or ())[int(np.argmax(new))], 60)
-        told = f"{sheet.path}: {new.sum()} of {len(new)} {what} were not there in training, {name} for one"
-        if new.all() and what == "nodes" and (joined.edges >= reader.known.num_edges).all():
+        name = str((names or ())[int(np.argmax(new))])
+        told = f"{sheet.path}: {new.sum()} of {len(new)} {what} were not there in training, "
+        told += f"{short(name, 60)} for one{point_zero(name, set(before or ()))}"
+        if new.all() and what == "nodes" and (joined.edges >= known.num_edges).all():
             told += f"{_hint(reader)}; they are judged by {_what_is_left(reader)} alone"
         remarks.append(told)
     return remarks

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ehnn._utils.validation import short
 from ehnn.io._csv_table import Table, check_delimiter, read_table
@@ -19,6 +22,7 @@ KINDS = ("pairs", "sets", "matrix", "lines", "hif")
 MEMBERS = ("members", "nodes", "items")
 _ENDS = {".json": "hif", ".hif": "hif", ".txt": "lines", ".edges": "lines", ".dat": "lines"}
 _PACKED = (".gz", ".bz2", ".xz")
+_PARQUET, _RECORDS = (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
 _HINT = "; if each line is a set and there is no header: --layout lines"
 
 
@@ -147,16 +151,31 @@ def open_table(
 
     ``name`` is that of a DataFrame in messages.
     """
+    check_source(data, name)
     table = from_frame(data, name) if is_frame(data) else _open_file(Path(data), delimiter, header)
     if not table.size:
         raise ValueError(f"{table.path} has a header line and no rows")
+    again = np.ones(table.size, bool)
+    for column, cells in table.columns.items():
+        again &= cells.where(column.__eq__)
+    if table.header and len(table.columns) > 1 and again.any():
+        row = int(np.argmax(again))
+        raise ValueError(f"{table.place(row)}: the row repeats the names of the columns; leave it out")
     return table
 
 
+def check_source(data: Any, name: str = "the table") -> None:
+    """A ValueError for what is neither a file nor a DataFrame."""
+    if not is_frame(data) and not isinstance(data, (str, os.PathLike)):
+        raise ValueError(
+            f"{name} must be a file, or a DataFrame of pandas, polars or pyarrow, got {type(data).__name__}"
+        )
+
+
 def _open_file(path: Path, delimiter: str | None, header: bool) -> Table:
-    if end_of(path) in (".parquet", ".pq"):
+    if end_of(path) in _PARQUET:
         return read_parquet(path)
-    if end_of(path) in (".jsonl", ".ndjson", ".json"):
+    if end_of(path) in _RECORDS:
         return read_records(path)
     delimiter = delimiter or sniff(path)
     check_delimiter(delimiter)
@@ -180,10 +199,23 @@ def sniff(path: Path, choices: Iterable[str] = (",", ";", "\t", "|")) -> str:
     lines = [line for line in lines[:1000] if not line.startswith("#")] or lines
     if not lines:
         return ","
-    plain = "".join(lines[0].split('"')[::2])
+    plain = _unquoted(lines[0])
     best = max(choices, key=plain.count)
     words = {len(line.split()) for line in lines[:100]}
     return " " if best not in plain and len(words) == 1 and words.pop() > 1 else best
+
+
+def is_split_by(data: Any, delimiter: str) -> bool:
+    """Whether the first line of a file of text holds a delimiter; rows may hold others, as in ``4,3``."""
+    if is_frame(data) or end_of(Path(data)) in (*_PARQUET, *_RECORDS):
+        return True
+    lines = read_text(data)[: 1 << 20].splitlines()
+    first = next((line for line in lines if line.strip() and not line.startswith("#")), "")
+    return delimiter in _unquoted(first)
+
+
+def _unquoted(line: str) -> str:
+    return "".join(line.split('"')[::2])
 
 
 def _known(table: Table, names: Iterable[str]) -> str | None:

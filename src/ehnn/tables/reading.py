@@ -92,8 +92,8 @@ def read(
         source = Source(data, nodes, layout_of(**layout), id_column)
         found = learn(source, label_column, task, regression, feature_columns)
     except ValueError as error:
-        raise ValueError(_in_python(str(error))) from error
-    return replace(found, remarks=list(map(_in_python, found.remarks)))
+        raise ValueError(in_python(str(error))) from error
+    return replace(found, remarks=list(map(in_python, found.remarks)))
 
 
 def layout_of(**given: Any) -> Layout:
@@ -114,7 +114,7 @@ def layout_of(**given: Any) -> Layout:
     return Layout(**(found | lists))
 
 
-def _in_python(message: str) -> str:
+def in_python(message: str) -> str:
     """Options of the command line as arguments of `read`."""
     message = message.replace("--no-header", "header=False")
     return _OPTION.sub(lambda match: match[1].replace("-", "_"), message)

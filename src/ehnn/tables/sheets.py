@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,16 +17,16 @@ import numpy as np
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io import from_named_edges
-from ehnn.io._cells import NO_NAME
+from ehnn.io._cells import NO_NAME, Cells
 from ehnn.io._csv_roles import read_roles, role_words
 from ehnn.io._csv_sides import Side, as_floats
 from ehnn.io._csv_table import Table
-from ehnn.io._csv_values import parse
+from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
 from .frames import is_frame
 from .hif import is_hif, read_attributes
-from .layouts import Layout, open_table
+from .layouts import Layout, check_source, open_table
 from .lists import separator_of, split_lists
 from .matrices import is_one_hot, read_matrix, read_one_hot_sets
 from .sheet import Columns, IncidenceNames, Sheet, first_rows
@@ -59,6 +60,7 @@ def digest_of(data: Any) -> str:
 
 
 def _read(data: Any, layout: Layout, loose: bool) -> Sheet:
+    check_source(data)
     if not is_frame(data):
         path = Path(data)
         told, layout = layout.kind != "auto", layout.of_file(path)
@@ -76,17 +78,20 @@ def _read(data: Any, layout: Layout, loose: bool) -> Sheet:
 def _pairs(layout: Layout, table: Table) -> Sheet:
     assert layout.node is not None
     assert layout.edge is not None
+    keys = (layout.node, layout.edge)
     node, edge = (
         Side.read(table, key, None, "text", None, what)
-        for key, what in ((layout.node, "node"), (layout.edge, "hyperedge"))
+        for key, what in zip(keys, ("node", "hyperedge"), strict=True)
     )
     rows = np.flatnonzero((node.owner >= 0) & (edge.owner >= 0))
     weight = None if layout.weight is None else as_floats(parse(table, layout.weight, rows, float))
     ends, roles = (node.owner[rows], edge.owner[rows]), None
+    if weight is not None and layout.weight is not None:
+        check_one(table, layout.weight, rows, ends, weight.numpy(), ONE_WEIGHT)
     if layout.role is not None:
         words = layout.role_words or role_words(table, layout.role, rows)
         roles = read_roles(table, layout.role, rows, ends, words)
-        _check_one_role(table, layout.role, rows, ends, roles)
+        check_one(table, layout.role, rows, ends, roles, ONE_ROLE)
         layout = replace(layout, role_words=words)
     h = Hypergraph.from_incidence(
         ends, len(node.names), len(edge.names), incidence_weight=weight, roles=roles,
@@ -102,6 +107,8 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     remarks = [f"{table.path}: {again} of {len(rows)} rows repeat a node of a set; they count once"] * bool(
         again
     )
+    for key in keys:
+        remarks += [f"{table.path}: column {short(key)} has {told}" for told in doubts(table.column(key))]
     if len(nameless):
         told = f"rows without a name in column {short(layout.node)} are left out: {len(nameless)}"
         remarks.append(f"{table.path}: {told}, the first is {table.place(int(nameless[0]))}")
@@ -111,28 +118,29 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     )  # fmt: skip
 
 
+_SHORTENED = re.compile(r"\d(\.\d+)?E\+?\d+")
+
+
+def doubts(cells: Cells) -> list[str]:
+    """Remarks on names that may be none, or several in one."""
+    found = []
+    missing = cells.where(lambda text: text and text in NO_NAME)
+    if missing.any():
+        name = cells[int(np.argmax(missing))]
+        found.append(
+            f"the name {name!r} in {missing.sum()} rows; where it means that there is none, leave it blank"
+        )
+    shortened = cells.where(_SHORTENED.fullmatch)
+    if shortened.any():
+        name = cells[int(np.argmax(shortened))]
+        found.append(f"names such as {name!r}: a spreadsheet may have made one of several long numbers")
+    return found
+
+
 def _nameless(node: np.ndarray, edge: np.ndarray, h: Hypergraph) -> np.ndarray:
     """Rows of a set without a node, other than those that say that a set has none."""
     filled = np.append(h.orders.numpy() > 0, False)  # the last is of rows without a set
     return np.flatnonzero((node < 0) & filled[edge])
-
-
-def _check_one_role(
-    table: Table, column: str, rows: np.ndarray, ends: tuple[np.ndarray, np.ndarray], roles: np.ndarray
-) -> None:
-    """A ValueError if two rows give a node two roles in one set."""
-    node, edge = ends
-    _, pair = np.unique(edge * (int(node.max(initial=0)) + 1) + node, return_inverse=True)
-    first = first_rows(pair, int(pair.max(initial=-1)) + 1)[pair]
-    wrong = np.flatnonzero(roles != roles[first])
-    if len(wrong):
-        row, before = int(rows[wrong[0]]), int(rows[first[wrong[0]]])
-        cells = table.column(column)
-        raise ValueError(
-            f"{table.place(row)}: column {short(column)} says {short(cells[row])} of a node that "
-            f"{table.place(before)} says {short(cells[before])} of in the same set; a node has one role in a "
-            "set: give the combination a word of its own"
-        )
 
 
 def _incidence_numbers(h: Hypergraph, node: np.ndarray, edge: np.ndarray) -> np.ndarray:
@@ -151,6 +159,11 @@ def _sets(layout: Layout, table: Table) -> Sheet:
     elif len(columns) > 1:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         lists = [["" if name in NO_NAME else name for name in row] for row in rows]
+        words = sorted({str(text) for cells in columns for text in cells.texts if text} & NO_NAME)
+        if words:
+            remarks.append(
+                f"{table.path}: cells that say {', '.join(words)} are taken as blank in --member-columns"
+            )
         h = _from_lists(lists, table.path, remarks)
     elif layout.members[0] in table.lists:
         h = _from_lists(table.lists[layout.members[0]], table.path, remarks)

@@ -16,7 +16,7 @@ from ehnn.training.randomness import OwnRandom
 from ..models import Plan
 from ..room import within
 from .folds import fold_numbers
-from .nets import Schedule, loss_of, standard, state_of, tensors_of, train
+from .nets import Schedule, loss_of, restored, standard, tensors_of, train
 from .outputs import Output
 
 Array = np.ndarray
@@ -102,9 +102,8 @@ class EHNN:
     def scores(self, table: Any, blocks: tuple[str, ...]) -> Array:
         """``[nodes, width]``, with the known labels of ``table``."""
         x = table.matrix(blocks)
-        model = LabelledEHNN(self.plan, x.shape[1], self.output.width)
-        model.load_state_dict(state_of(self.arrays))
-        model = model.to(self.device).eval()
+        width = self.output.width
+        model = restored(lambda: LabelledEHNN(self.plan, x.shape[1], width), self.arrays, self.device)
         h, data = self._ready(table.relation), self._tensor(x)
         with within(self.plan.way(h, h.device)):
             found = model(h, data, self._labels(table.target)).cpu()

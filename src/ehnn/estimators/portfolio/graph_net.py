@@ -16,7 +16,7 @@ from ehnn.training.randomness import OwnRandom
 
 from ..features import structural_features
 from ..models import Plan
-from .nets import Schedule, loss_of, standard, state_of, tensors_of, train
+from .nets import Schedule, loss_of, restored, standard, tensors_of, train
 from .outputs import SALT, Output
 
 Array = np.ndarray
@@ -83,9 +83,8 @@ class GraphNet:
     @torch.no_grad()
     def scores(self, table: Any, x: Array, rows: Array) -> Array:
         """``[len(rows), width]``."""
-        model = self._make(len(self.arrays["node_scale"]), x.shape[1])
-        model.load_state_dict(state_of(self.arrays))
-        model = model.to(self.device).eval()
+        channels = len(self.arrays["node_scale"])
+        model = restored(lambda: self._make(channels, x.shape[1]), self.arrays, self.device)
         found = [
             model(*self._batch(table, x, part)).cpu()
             for part in np.array_split(rows, len(rows) // 64 + 1)

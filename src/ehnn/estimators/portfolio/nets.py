@@ -135,9 +135,7 @@ class MLP:
     @torch.no_grad()
     def scores(self, x: Array) -> Array:
         """``[all rows, width]``."""
-        model = self.make(x.shape[1])
-        model.load_state_dict(state_of(self.arrays))
-        model = model.to(self.device).eval()
+        model = restored(lambda: self.make(x.shape[1]), self.arrays, self.device)
         parts = [model(self._tensor(x[i : i + _CHUNK])).cpu() for i in range(0, len(x), _CHUNK)]
         found = torch.cat(parts) if parts else torch.zeros(0, self.output.width)
         return self.output.clean(found.double().numpy())
@@ -155,9 +153,14 @@ def standard(x: Array) -> dict[str, Array]:
     return {"center": x.mean(0).astype(np.float32), "scale": scale.astype(np.float32)}
 
 
-def state_of(arrays: dict[str, Array]) -> dict[str, Tensor]:
-    """The parameters among the arrays of a member."""
-    return {k[4:]: torch.from_numpy(np.asarray(v)) for k, v in arrays.items() if k.startswith("net.")}
+def restored(make: Callable[[], nn.Module], arrays: dict[str, Array], device: str) -> nn.Module:
+    """A fitted network with the parameters among the ``arrays`` of a member."""
+    with OwnRandom(0):  # the parameters that it starts with do not matter; the generator of the process does
+        model = make()
+    model.load_state_dict(
+        {k[4:]: torch.from_numpy(np.asarray(v)) for k, v in arrays.items() if k.startswith("net.")}
+    )
+    return model.to(device).eval()
 
 
 def tensors_of(target: Array, weight: Array | None, device: Any) -> tuple[Tensor, Tensor | None]:

@@ -19,7 +19,7 @@ def reference_logits(
     everywhere = (keys[:, 0] * query[0]).sum(-1) if pooled else keys.new_zeros(x.shape[0], 0)
     local, own = keys[:, -1], query[1:]
     if not own.shape[0]:  # no source meets a target in a node
-        return everywhere, keys.new_zeros(slots.local.num_cols, heads)
+        return everywhere, keys.new_zeros(x.shape[0], heads)
     if slots.source is not None:
         local, own = local.index_select(0, slots.source.index), own.index_select(0, slots.sizes.index)
     return everywhere, (local * own).sum(-1)

@@ -14,6 +14,7 @@ from ..autograd import differentiable
 from ..dispatch import Implementation, Operation, definition, in_forward_mode, not_on, too_exact
 from . import cpu, triton
 from .naive import Mask as Mask
+from .naive import of_part as of_part
 from .naive import reference_dropout
 
 

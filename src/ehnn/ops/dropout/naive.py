@@ -25,6 +25,16 @@ class Mask(NamedTuple):
     whole: int | None = None
 
 
+def of_part(mask: Mask | None, whole: tuple[int, int] | None, rows: int) -> Mask | None:
+    """The mask of ``rows`` rows of a ``whole`` (number of the first, rows in all); None: of all rows."""
+    if mask is None or mask.seed is None or whole is None:
+        return mask
+    first, total = whole
+    if mask.rows is not None:
+        return mask._replace(rows=mask.rows[first : first + rows])
+    return mask._replace(rows=torch.arange(first, first + rows, device=mask.seed.device), whole=total)
+
+
 def reference_dropout(x: Tensor, mask: Mask) -> Tensor:
     """``x [rows, …]`` with the elements of the mask zeroed and the rest divided by 1 − p."""
     if mask.seed is None:

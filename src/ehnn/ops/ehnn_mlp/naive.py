@@ -8,10 +8,11 @@ from typing import Any
 
 from torch import Tensor
 
-from ehnn.overlap import Overlap
+from ehnn.overlap import Orders, Overlap
+from ehnn.overlap.steps import Steps, Values
 
 from ..dropout import Mask
-from ..relation import phi_to_targets, pool
+from ..relation import pool, to_targets
 from ..segment_sum import segment_mean, segment_sum
 
 
@@ -54,12 +55,22 @@ class EhnnMlp:
 
 def reference_ehnn_mlp(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
     """``[num_sources, d_in] → [num_targets, d_out]``."""
-    x = parts.phi1(x, overlap.source_orders)
     aggregate = segment_mean if parts.aggregation == "mean" else segment_sum
-    rows = aggregate(x, overlap.source_to_group)  # 𝓘 ≥ 1: groups (j, 𝓘)
-    members = pool(x, overlap, parts.aggregation) if parts.pooled else None  # 𝓘 = 0: all sources
-    if parts.scale != 1:
-        rows, members = parts.scale * rows, None if members is None else parts.scale * members
-    y = phi_to_targets(rows, members, parts.phi2, overlap)  # Σ over 𝓘
+
+    def before(x: Tensor, orders: Orders) -> tuple[Values, Values]:
+        y = parts.phi1(x, orders)
+        return (y,), (y,)
+
+    def after(rows: Tensor, sizes: Orders) -> Tensor:
+        rows = rows if parts.scale == 1 else parts.scale * rows
+        return parts.phi2(rows, sizes)
+
+    steps = Steps(
+        before,
+        lambda pairs, y: aggregate(y, pairs),  # 𝓘 ≥ 1: groups (j, 𝓘)
+        (lambda y: pool(y, overlap, parts.aggregation)) if parts.pooled else None,  # 𝓘 = 0: all sources
+        after,
+    )
+    y = to_targets(overlap.through(x, overlap.source_to_group, steps), overlap, parts.pooled)  # Σ over 𝓘
     bias = None if parts.bias is None else parts.bias(overlap.target_orders)
     return parts.phi3(y, overlap.target_orders, bias)

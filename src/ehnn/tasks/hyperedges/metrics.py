@@ -8,21 +8,24 @@ import torch
 from torch import Tensor
 
 
-def auroc(scores: Any, answers: Any) -> float:
+def auroc(scores: Any, answers: Any, weight: Any = None) -> float:
     """The share of (positive, negative) pairs in which the positive has the larger score; equal: half.
 
-    ``scores`` and ``answers`` (0 or 1) are ``[candidates]``; both answers must occur.
+    ``scores`` and ``answers`` (0 or 1) are ``[candidates]``; both answers must occur. With a ``weight``
+    ``[candidates]``, a pair counts as much as the product of its two weights.
 
     >>> auroc([0.9, 0.4, 0.4, 0.1], [1, 1, 0, 0])
     0.875
     """
     scores, answers = _checked(scores, answers)
-    _, place, counts = torch.unique(scores, return_inverse=True, return_counts=True)
-    rank = (counts.cumsum(0) - (counts - 1) / 2.0)[place]  # the mean of the ranks of equal scores
-    positive = answers.sum().double()
-    negative = len(answers) - positive
-    above = rank[answers].sum() - positive * (positive + 1) / 2
-    return float(above / (positive * negative))
+    share = torch.ones_like(scores) if weight is None else _floats(weight, "weight")
+    _, place = torch.unique(scores, return_inverse=True)
+    equal = torch.bincount(place, share * ~answers)  # the weight of negatives with each score
+    below = (equal.cumsum(0) - equal / 2)[place]
+    pairs = (share * answers).sum() * (share * ~answers).sum()
+    if not float(pairs) > 0:
+        raise ValueError("weight must be above 0 for a candidate with answer 0 and for one with answer 1")
+    return float((below * share * answers).sum() / pairs)
 
 
 def average_precision(scores: Any, answers: Any) -> float:
