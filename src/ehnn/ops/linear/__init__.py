@@ -20,8 +20,8 @@ from ..dispatch import Implementation, Operation, definition, in_forward_mode, n
 
 FEWEST_ROWS = 8192
 """Below, a product is as short as the launch of its kernel."""
-NARROWEST = 16
-"""Below, most of a block would be empty."""
+NARROWEST = 64
+"""Below, blocks would be narrower than those that were checked on a GPU."""
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
