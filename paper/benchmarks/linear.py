@@ -1,4 +1,4 @@
-"""Products of many float32 rows: three TF32 products each (`ehnn.ops.linear`) against cuBLAS.
+"""Products of many float32 rows: three products of halves each (`ehnn.ops.linear`) against cuBLAS.
 
 ``python paper/benchmarks/linear.py``, on a GPU: as many rows as walmart-trips has nodes and hyperedges,
 width 256, forward and backward; medians. The error is the root mean square of the
@@ -17,7 +17,7 @@ from ehnn_paper.measure.timing import median, milliseconds
 from ehnn_paper.results import provenance, write_rows
 
 ROWS, WIDTH = 158_766, 256
-KINDS = {"three TF32 products": linear, "cuBLAS float32": F.linear}
+KINDS = {"three products of halves": linear, "cuBLAS float32": F.linear}
 
 
 def main() -> None:

@@ -288,13 +288,15 @@ def implementations() -> list[tuple[str, str]]:
 if __name__ == "__main__":
     import numpy as np
 
+    from ehnn.ops.segment_sum import triton_kernels as of_sums
+
     np.seterr(all="ignore")  # masked lanes of a block compute on infinities
     linear = sys.modules["ehnn.ops.linear"]
     linear.FEWEST_ROWS = linear.NARROWEST = 1  # type: ignore[attr-defined]
     ran, declined = 0, []
     with use_backend("triton"):
         for case, implementation in implementations():
-            if implementation not in ("triton", "three_tf32", "fused"):
+            if implementation not in ("triton", "halves", "fused"):
                 continue
             for dtype in (torch.float32, torch.float64, torch.float16):  # NumPy has no bfloat16
                 try:
@@ -306,5 +308,10 @@ if __name__ == "__main__":
         x[-1] = torch.nan  # in no row
         (kernel,) = (i for i in SEGMENT_SUM.implementations if i.name == "triton")
         assert strict(kernel)(x, odd_rows(), None, None).isfinite().all()
+        of_sums.MANY_ROWS, of_sums.SHORT = 1, HUGE  # several rows in a program, as many short ones have it
+        for case, one in CASES.items():
+            if one.operation is SEGMENT_SUM and (case, "triton") in implementations():
+                check(case, "triton", torch.float32)
+                ran += 1
     print("\n".join(declined))
     print(f"all triton implementations agree ({ran} cases)")

@@ -18,7 +18,7 @@ DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 ON_CPU = [
     (case, name)
     for case, name in implementations()
-    if name not in ("triton", "three_tf32", "fused", "own", "weighted")
+    if name not in ("triton", "halves", "fused", "own", "weighted")
 ]
 EXPECTED_TO_DECLINE = {
     ("phi of other width", "cpu"): "the width changes",
@@ -57,7 +57,7 @@ def test_on_tritons_interpreter():
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(
     ("case", "implementation"),
-    [p for p in implementations() if p[1] in ("triton", "three_tf32", "fused", "steps", "naive")],
+    [p for p in implementations() if p[1] in ("triton", "halves", "fused", "steps", "naive")],
 )
 def test_on_a_gpu(case, implementation, dtype, monkeypatch):
     monkeypatch.setattr(fused, "ENABLED", True)

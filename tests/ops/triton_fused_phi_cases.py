@@ -15,6 +15,7 @@ import torch
 from ops_helpers import assert_as_good_as_plain, values_and_gradients
 from torch import Tensor, library
 from whole_phi_cases import (
+    CODE,
     SEED,
     compare_compiled,
     compare_runs,
@@ -27,10 +28,10 @@ from whole_phi_cases import (
     reason_of,
 )
 
-from ehnn.ops import Mask, PhiWeights, use_backend
+from ehnn.ops import Mask, PhiWeights, triton_halves, use_backend
 from ehnn.ops.phi import fused as phi_fused
 from ehnn.ops.phi import fused_kernels
-from ehnn.ops.phi.fused import _backward, _forward
+from ehnn.ops.phi.fused import _backward, _forward, _unfold
 from ehnn.ops.phi.naive import reference_phi
 
 fused_phi = kernel_of(phi_fused)
@@ -39,11 +40,12 @@ reason = functools.partial(reason_of, phi_fused)
 
 def check_compiled() -> None:
     tensors, pairs = compare_compiled(fused_phi)
-    x, gamma, beta, w1, _, *rest = (t.unsqueeze(0) for t in tensors)
-    params = [gamma, beta, w1[..., :16], *rest]
-    given = (x, torch.randn(1, 4, 16), pairs.index, torch.randn(1, 1, 16), None, params)
-    given += (*[None, 0.0, None, None] * 2, "tf32")
-    for op, args in ((_forward, (*given, torch.float32)), (_backward, (x, *given))):
+    x, gamma, beta, w1, *rest = (t.unsqueeze(0) for t in tensors)
+    masks, codes, b2 = [None, 0.0, None, None] * 2, torch.randn(1, 4, CODE), rest[2]
+    forward = (x, pairs.index, None, codes, None, [gamma, beta, w1, *rest], *masks, torch.float32)
+    backward = (x, x, *_forward(*forward)[1:], pairs.index, b2, *masks)
+    unfold = (_backward(*backward)[1], torch.randn(1, 4, 16), codes, gamma, beta, w1, True)
+    for op, args in ((_forward, forward), (_backward, backward), (_unfold, unfold)):
         library.opcheck(op.op, args, test_utils=("test_schema", "test_faketensor"))
 
 
@@ -81,12 +83,15 @@ def check_edges() -> None:
     phi_fused.ENABLED = True
     for d in phi_fused.WIDTHS:
         assert reason(d, torch.zeros(2, d)) is None
+    phi_fused.FEWEST_ROWS = 3
+    assert reason(64, x) == "it takes at least 3 rows, got 2"
+    phi_fused.FEWEST_ROWS = 1
     assert reason(64, torch.zeros(10**6, 1).expand(-1, 64)) is None  # any number of rows
     assert reason(64, x.bfloat16()) is None
     for d in (48, 512, 8):
         assert "it takes equal widths" in reason(d, torch.zeros(2, d))
     assert "got 64 and 32" in reason(64, x, 32)
-    assert "there are no rows" in reason(64, x[:0])
+    assert "got 0" in reason(64, x[:0])
     assert all("float32" in reason(64, x.to(kind)) for kind in (torch.float64, torch.float16))
     with torch.autocast("cpu", torch.float16):
         assert "autocast to torch.float16" in reason(64, x)
@@ -100,6 +105,7 @@ def check_edges() -> None:
 
 
 if __name__ == "__main__":
+    phi_fused.WIDTHS, phi_fused.FEWEST_ROWS = (16, 32, 64), 1  # smaller cases take less time
     with use_backend("triton"):
         for rows in (1, 33):
             for orders, masks in zip((1, 3, 70), masks_of(rows), strict=True):
@@ -113,10 +119,9 @@ if __name__ == "__main__":
         check_compiled()
         check_edges()
         compare_one_hidden_layer()
-        # Several larger blocks of rows for each program, and one program for each of several runs.
-        fused_kernels.FEW_ROWS = 0
-        fused_kernels.FORWARD[16] = fused_kernels.BACKWARD[16] = (32, 4)
-        fused_kernels.SQUARES, fused_kernels.GROUP = (32, 4, 6, 1), 2
+        # Several blocks of rows for each program, and one program for each of several runs.
+        fused_kernels.BLOCK, fused_kernels.FORWARD, fused_kernels.BACKWARD = 16, (2, 255), (2, 255)
+        triton_halves.GROUP = 2
         check_equal_bits()
         compare_with_plain(fused_phi, 100, 16, 3, masks_of(100)[1])
         compare_runs(fused_phi, 40, 16, 5)

@@ -154,6 +154,19 @@ def has_triton() -> bool:
 _triton: bool | None = None
 
 
+def old_triton() -> str | None:
+    """Why kernels with loops that must keep their own code do not run, or None."""
+    global _new_triton
+    if _new_triton is None:
+        from ._native.missing import triton_keeps_loops
+
+        _new_triton = triton_keeps_loops()
+    return None if _new_triton else "it needs a Triton with tl.range(…, disable_licm=True), 3.6 or later"
+
+
+_new_triton: bool | None = None
+
+
 def transformed() -> bool:
     """Whether `torch.func` transforms the computation."""
     return torch._C._are_functorch_transforms_active()

@@ -181,18 +181,16 @@ class Machine:
 def measured_machine(device: str, precision: str = "float32") -> Machine:
     """A copy and products of large matrices on this device, now: ``"float32"``, ``"tf32"`` or ``"bf16"``.
 
-    On a GPU a float32 product can also be three TF32 products, so its rate is at least a third of theirs.
+    On a GPU a float32 product can also be three products of halves, and a TF32 product one, so the rates are
+    at least those.
     """
     gpu = is_gpu(device)
     bandwidth = copy_bandwidth(device, 2048 if gpu else 256)
     if not gpu:
         return Machine(bandwidth, _rate(device, torch.float32, "highest", 1024))
-    if precision == "bf16":
-        return Machine(bandwidth, _rate(device, torch.bfloat16, "highest", 8192))
-    tf32 = _rate(device, torch.float32, "high", 8192)
-    if precision == "tf32":
-        return Machine(bandwidth, tf32)
-    return Machine(bandwidth, max(tf32 / 3, _rate(device, torch.float32, "highest", 8192)))
+    kind = torch.bfloat16 if precision == "bf16" else torch.float16
+    halves = _rate(device, kind, "highest", 8192)
+    return Machine(bandwidth, halves if precision in ("bf16", "tf32") else halves / 3)
 
 
 def _rate(device: str, dtype: torch.dtype, precision: str, size: int) -> float:

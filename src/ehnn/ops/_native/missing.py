@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 
 import torch
@@ -20,3 +21,10 @@ def triton_works() -> bool:
             )
         return False
     return True
+
+
+def triton_keeps_loops() -> bool:
+    """Whether Triton can be told to move nothing out of a loop, where it would fill the registers."""
+    import triton.language as tl
+
+    return "disable_licm" in inspect.signature(tl.range.__init__).parameters

@@ -2,10 +2,9 @@ r"""Products of many float32 rows with a matrix, by tensor cores and yet as accu
 
 .. math:: y_r = W x_r + b
 
-A tensor core rounds what it multiplies to TF32, 11 bits of mantissa. With each number written as a sum of
-two such, x = x₁ + x₂ and W = W₁ + W₂, a float32 product is W₁x₁ + W₁x₂ + W₂x₁, but for 2⁻²² of its size:
-three products at eight times the rate. Sums are in float32. On an H200 the error is half that of cuBLAS in
-float32, at 1.4 times its rate (``paper/benchmarks/linear.py``).
+A half has 11 bits of mantissa. With each number written as a sum of two of them times a power of two, a
+float32 product is three products of halves, but for 2⁻²² of its size, at sixteen times the rate. Sums are in
+float32. The gradient of W, a sum over rows, is made of halves too, in a fixed order.
 """
 
 from __future__ import annotations
@@ -17,20 +16,19 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ..autograd import differentiable, opaque
-from ..dispatch import Implementation, Operation, definition, in_forward_mode, not_on, tf32
+from ..dispatch import Implementation, Operation, definition, in_forward_mode, not_on, old_triton, tf32
 
 FEWEST_ROWS = 8192
 """Below, a product is as short as the launch of its kernel."""
-NARROWEST = 128
-"""Below, few rounding errors add up in float32, and what the three products leave out would show."""
+NARROWEST = 64
+"""Below, blocks would be narrower than those that were checked on a GPU."""
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """``x [rows, k]``, ``weight [n, k]``, ``bias [n]`` → ``[rows, n]``, as `torch.nn.functional.linear`.
 
-    On a GPU, products of at least `FEWEST_ROWS` float32 rows are three TF32 products each, unless
-    ``torch.set_float32_matmul_precision`` asks for one, or autocast for another dtype. The gradient of
-    the weight, a sum over all rows, is one float32 product.
+    On a GPU, products of at least `FEWEST_ROWS` float32 rows are three products of halves each, unless
+    ``torch.set_float32_matmul_precision`` allows TF32, or autocast asks for another dtype.
 
     >>> import torch
     >>> linear(torch.ones(2, 3), torch.ones(4, 3)).shape
@@ -40,11 +38,11 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _declines(x: Tensor, weight: Tensor, bias: Tensor | None) -> str | None:
-    reason = not_on(x, "triton")
+    reason = not_on(x, "triton") or old_triton()
     if reason:
         return reason
     if not x.dtype == weight.dtype == torch.float32 or torch.is_autocast_enabled(x.device.type):
-        return "only float32 outside of autocast is split into TF32 products"
+        return "only float32 outside of autocast is split into halves"
     if tf32():
         return "torch.set_float32_matmul_precision allows one TF32 product"
     if x.shape[0] < FEWEST_ROWS or min(weight.shape) < NARROWEST:
@@ -56,7 +54,7 @@ def _backward(_: None, kept: Any, grads: Any, depth: int, needs: Any) -> tuple[A
     (x, weight), (grad,) = kept, grads
     return (
         _function(None, grad, weight.mT, None, depth=depth)[0] if needs[0] else None,
-        grad.mT @ x if needs[1] else None,
+        _function(None, grad.mT, x.mT, None, depth=depth)[0] if needs[1] else None,
         grad.sum(-2) if needs[2] else None,
     )
 
@@ -80,6 +78,6 @@ _function = differentiable(
 
 LINEAR = Operation(
     "linear",
-    Implementation("three_tf32", _declines, lambda x, weight, bias: _function(None, x, weight, bias)[0]),
+    Implementation("halves", _declines, lambda x, weight, bias: _function(None, x, weight, bias)[0]),
     definition(F.linear),
 )

@@ -9,13 +9,11 @@ for each row, with act = dropout ∘ relu, t the row of its order in a table and
 the residual plus b₃. Without a second hidden layer h₂ is h₁. Nothing but x is kept: the backward pass makes
 h₁ and h₂ again and follows the formulas of `triton`, where the gradient of r is that of b₃ by rows of m.
 
-It is off unless the environment variable ``EHNN_FUSED_PHI`` is 1. It agrees with the definition in Triton's
-interpreter, but its present form has not yet been measured on a GPU.
+It is off unless the environment variable ``EHNN_FUSED_PHI`` is 1.
 
-A float32 product is six bfloat16 products on tensor cores: each number is a sum of three with 8 bits, and
-what the six leave out is 2⁻²⁴ of the product. It is one TF32 product where
-`torch.set_float32_matmul_precision` allows that. Rows in bfloat16, and autocast to it, take one bfloat16
-product. Sums and everything between products are float32.
+Products of float32 are three products of halves on tensor cores, see `triton_halves`: as accurate as float32,
+so that TF32, bfloat16 and autocast to it change nothing but the dtype of y. Sums and everything between
+products are float32.
 """
 
 from __future__ import annotations
@@ -30,16 +28,15 @@ from torch import Tensor
 from ehnn.hypergraph import SparsePattern
 
 from ..autograd import differentiable, opaque
-from ..dispatch import in_forward_mode, not_on, tf32
+from ..dispatch import in_forward_mode, not_on, old_triton
 from ..dropout import Mask, drawn
 from ..segment_sum.linear_map import Sum, sum_of, transposed_runs
 from ..segment_sum.triton import kernel as triton_sum
 from .naive import PhiWeights, Residual
-from .steps import first_layer
 
-FEW_ORDERS = 64
-"""Up to so many rows of a table the kernel makes its gradient too; beyond, a segment sum does."""
-WIDTHS = (16, 32, 64, 128)
+WIDTHS = (32, 64)
+FEWEST_ROWS = 64
+"""Below, the error of a product of halves may be more than twice that of a float32 product."""
 ENABLED = os.environ.get("EHNN_FUSED_PHI") == "1"
 
 
@@ -50,7 +47,7 @@ def supports(
     """Why the fused kernel does not take these, or None; empty while it is switched off."""
     if not ENABLED:
         return ""
-    reason = not_on(x, "triton") or drawn(*masks)
+    reason = not_on(x, "triton") or old_triton() or drawn(*masks)
     if reason:
         return reason
     d, d_out = x.shape[1], weights.last[0].shape[0]
@@ -63,8 +60,8 @@ def supports(
         )
     if d != d_out or d not in WIDTHS:
         return f"it takes equal widths among {WIDTHS}, got {d} and {d_out}"
-    if not torch.compiler.is_compiling() and not x.shape[0]:
-        return "there are no rows"
+    if not torch.compiler.is_compiling() and x.shape[0] < FEWEST_ROWS:
+        return f"it takes at least {FEWEST_ROWS} rows, got {x.shape[0]}"
     return "it has no forward-mode derivative" if in_forward_mode() else None
 
 
@@ -73,10 +70,9 @@ def run(
     masks: tuple[Mask | None, ...], residual: Residual | None,
 ) -> Tensor:  # fmt: skip
     """`phi`."""
-    w1, table = first_layer(x.shape[1], codes, weights)
-    w3, b3 = weights.last
-    last, rows = (b3.unsqueeze(0), None) if residual is None else (residual[0] + b3, residual[1])
-    both = [None if t.shape[0] == 1 else pairs for t, pairs in ((table, orders), (last, rows))]
+    table, rows = (None, None) if residual is None else residual
+    counts = 1 if codes is None else codes.shape[0], 1 if table is None else table.shape[0]
+    both = [None if n == 1 else pairs for n, pairs in zip(counts, (orders, rows), strict=True)]
     seeds = [None if mask is None else mask.seed for mask in masks]
     constants = [(0.0, None, None) if mask is None else (mask.p, mask.rows, mask.whole) for mask in masks]
     missing = 2 - len(masks)
@@ -85,12 +81,11 @@ def run(
         [None if pairs is None else pairs.index for pairs in both],
         [None if pairs is None else sum_of(triton_sum, pairs, cut=True) for pairs in both],
         constants + [(0.0, None, None)] * missing,
-        "bf16" if kind == torch.bfloat16 else "tf32" if tf32() else "exact",
         kind,
     )
-    middle = weights.hidden[1] if missing == 0 else (None, None)
-    given = x, table, last, *seeds, *[None] * missing, weights.gamma, weights.beta, w1, *middle, w3
-    return _function(of, *given)[0]
+    first, *middle = weights.hidden
+    given = weights.gamma, weights.beta, *first, *(middle[0] if middle else (None, None)), *weights.last
+    return _function(of, x, codes, table, *seeds, *[None] * missing, *given)[0]
 
 
 def _autocast(x: Tensor) -> torch.dtype | None:
@@ -102,90 +97,106 @@ def _autocast(x: Tensor) -> torch.dtype | None:
 @dataclass(eq=False)
 class Fused:
     """What is constant: of both tables, where rows find their number and how the rows of a number are added
-    up; (p, rows, whole) of both masks; how products are made; the dtype of y."""
+    up; (p, rows, whole) of both masks; the dtype of y."""
 
     index: list[Tensor | None]
     sums: list[Sum | None]
     masks: list[tuple[float, Tensor | None, int | None]]
-    precision: str
     dtype: torch.dtype
 
     def with_seeds(self, seed1: Tensor | None, seed2: Tensor | None) -> tuple[Any, ...]:
-        return seed1, *self.masks[0], seed2, *self.masks[1], self.precision
-
-    def of_table(self, number: int, found: Tensor, rows: Tensor) -> Tensor:
-        """The gradient of a table: ``found [runs, n, d]``, or by a sum of the gradients of its rows."""
-        sums = self.sums[number]
-        return found if found.shape[1] or sums is None else transposed_runs(sums, rows)
+        return seed1, *self.masks[0], seed2, *self.masks[1]
 
 
 def _phi_forward(
-    of: Fused, x: Tensor, table: Tensor, last: Tensor, seed1: Any, seed2: Any, gamma: Tensor, beta: Tensor,
-    w1: Tensor, w2: Any, b2: Any, w3: Tensor,
+    of: Fused, x: Tensor, codes: Any, residual: Any, seed1: Any, seed2: Any, gamma: Tensor, beta: Tensor,
+    w1: Tensor, b1: Tensor, w2: Any, b2: Any, w3: Tensor, b3: Tensor,
 ) -> tuple[Tensor, ...]:  # fmt: skip
-    params = [gamma, beta, w1, w3] if w2 is None else [gamma, beta, w1, w2, b2, w3]
+    params = [gamma, beta, w1, b1, *([] if w2 is None else [w2, b2]), w3, b3]
     given = of.with_seeds(seed1, seed2)
-    return (_forward(x, table, of.index[0], last, of.index[1], params, *given, of.dtype),)  # type: ignore[call-arg]
+    return _forward(x, of.index[0], of.index[1], codes, residual, params, *given, of.dtype)  # type: ignore[call-arg]
 
 
 def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
-    x, table, last, seed1, seed2, *all_params = kept
-    params, given = [p for p in all_params if p is not None], of.with_seeds(seed1, seed2)
-    dx, flat, dz = _backward(grads[0], x, table, of.index[0], last, of.index[1], params, *given)
-    (runs, _, d), deep, few = x.shape, len(params) == 6, _few(table, last)
-    squares = 3 if deep else 2
-    vectors, matrices = flat.split([(squares + sum(few)) * d, squares * d * d], 1)
-    of_params, of_table, of_last = vectors.reshape(runs, -1, d).split([squares, *few], 1)
-    w1, *w2, w3 = matrices.reshape(runs, squares, d, d).unbind(1)
-    gamma, beta, *b2 = of_params.unbind(1)
-    middle = (*w2, *b2) if deep else (None, None)
-    tables = of.of_table(0, of_table, dz), of.of_table(1, of_last, grads[0])
-    found = (*tables, None, None, gamma, beta, w1, *middle, w3)
-    return dx, *(None if f is None else f.to(t.dtype) for f, t in zip(found, kept[1:], strict=True))
+    *tensors, halves, scales, table = kept
+    x, codes, residual, seed1, seed2, gamma, beta, w1, _, w2, b2, *_ = tensors
+    grad, (by_order, by_last), given = grads[0], of.sums, of.with_seeds(seed1, seed2)
+    dx, sums, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *given)
+    (runs, _, d), squares = x.shape, 2 if w2 is None else 3
+    flat, vectors = sums.split([squares * d * d, sums.shape[1] - squares * d * d], 1)
+    squared, vectors = flat.reshape(runs, squares, d, d), vectors.reshape(runs, -1, d)
+    of_b1, of_b3 = vectors[:, 0], vectors[:, 1]
+    of_table = vectors[:, :1] if by_order is None else transposed_runs(by_order, dz)
+    made = _unfold(sums, of_table, codes, gamma, beta, w1, w2 is not None)
+    of_w1, of_gamma, of_beta = made.split([w1[0].numel(), d, d], 1)
+    middle = (None, None) if w2 is None else (squared[:, 1], vectors[:, 2])
+    of_last = None if residual is None else of_b3.unsqueeze(1)
+    if by_last is not None:
+        of_last = transposed_runs(by_last, grad)
+    first = None, of_last, None, None, of_gamma, of_beta, of_w1.reshape(w1.shape), of_b1
+    found = *first, *middle, squared[:, -1], of_b3
+    return dx, *(None if f is None else f.to(t.dtype) for f, t in zip(found, tensors[1:], strict=True))
 
 
-def _fake(x: Tensor, *given: Any) -> Tensor:
-    return torch.empty_like(x, dtype=given[-1])
-
-
-def _few(table: Tensor, last: Tensor) -> list[int]:
-    """Rows of each table of which the kernel makes the gradient."""
-    return [n if n <= FEW_ORDERS else 0 for n in (table.shape[1], last.shape[1])]
+def _fake(
+    x: Tensor, index: Any, last_index: Any, codes: Any, residual: Any, params: Any, *given: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    (runs, _, d), squares = x.shape, len(params) // 2 - 1
+    y = torch.empty_like(x, dtype=given[-1])
+    halves = x.new_empty(runs, squares, 2, d, d, dtype=torch.float16)
+    shapes = (runs, squares), (runs, 1 if codes is None else codes.shape[1], d)
+    return y, halves, *(x.new_empty(s, dtype=torch.float32) for s in shapes)  # type: ignore[return-value]
 
 
 def _fake_backward(
-    grad: Tensor, x: Tensor, table: Tensor, index: Any, last: Tensor, last_index: Any, params: Any, *_: Any
+    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Any, *_: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    (runs, rows, d), count, few = x.shape, 3 if len(params) == 6 else 2, _few(table, last)
-    shapes = (runs, (count + sum(few)) * d + count * d * d), (runs, 0 if few[0] else rows, d)
+    (runs, rows, d), squares = x.shape, halves.shape[1]
+    shapes = (runs, squares * (d + 1) * d), (runs, 0 if index is None else rows, d)
     return torch.empty_like(x), *(x.new_empty(shape, dtype=torch.float32) for shape in shapes)  # type: ignore[return-value]
+
+
+def _fake_unfold(
+    sums: Tensor, table: Tensor, codes: Any, gamma: Any, beta: Any, w1: Tensor, _: Any
+) -> Tensor:
+    return sums.new_empty(sums.shape[0], w1[0].numel() + 2 * table.shape[2])
 
 
 @opaque("ehnn::fused_phi", _fake)
 def _forward(
-    x: Tensor, table: Tensor, index: Tensor | None, last: Tensor, last_index: Tensor | None,
-    params: List[Tensor], seed1: Tensor | None, p1: float, rows1: Tensor | None, whole1: int | None,  # noqa: UP006
-    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, precision: str,
-    dtype: torch.dtype,
-) -> Tensor:  # fmt: skip
+    x: Tensor, index: Tensor | None, last_index: Tensor | None, codes: Tensor | None,
+    residual: Tensor | None, params: List[Tensor], seed1: Tensor | None, p1: float,  # noqa: UP006
+    rows1: Tensor | None, whole1: int | None, seed2: Tensor | None, p2: float, rows2: Tensor | None,
+    whole2: int | None, dtype: torch.dtype,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import forward
 
     masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
-    return forward(x, table, index, last, last_index, params, masks, precision, dtype)
+    return forward(x, index, last_index, codes, residual, params, masks, dtype)
 
 
 @opaque("ehnn::fused_phi_backward", _fake_backward)
 def _backward(
-    grad: Tensor, x: Tensor, table: Tensor, index: Tensor | None, last: Tensor, last_index: Tensor | None,
-    params: List[Tensor], seed1: Tensor | None, p1: float, rows1: Tensor | None, whole1: int | None,  # noqa: UP006
-    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, precision: str,
+    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Tensor | None,
+    b2: Tensor | None, seed1: Tensor | None, p1: float, rows1: Tensor | None, whole1: int | None,
+    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import backward
 
     masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
-    return backward(grad, x, table, index, last, last_index, params, masks, precision)
+    return backward(grad, x, halves, scales, table, index, b2, masks)
+
+
+@opaque("ehnn::fused_phi_unfold", _fake_unfold)
+def _unfold(
+    sums: Tensor, table: Tensor, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor, deep: bool
+) -> Tensor:
+    from .fused_kernels import unfold
+
+    return unfold(sums, table, codes, gamma, beta, w1, deep)
 
 
 _function = differentiable(
-    "fused_phi", _phi_forward, _phi_backward, keep=lambda of, tensors, outputs: tensors
-)
+    "fused_phi", _phi_forward, _phi_backward,
+    keep=lambda of, tensors, outputs: (*tensors, *outputs[1:]),
+)  # fmt: skip

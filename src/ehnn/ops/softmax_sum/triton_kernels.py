@@ -177,7 +177,8 @@ def _head_shape(heads: int, channels: int, pairs: int, rows: int) -> dict[str, A
     """Block sizes for heads of some channels and rows of a given mean length."""
     block_c = triton.next_power_of_2(channels)
     block_h = min(triton.next_power_of_2(heads), max(1, 256 // block_c))
-    block_p = 2 if pairs <= 3 * rows else 4 if pairs <= 12 * rows else 8
+    mean = pairs / rows
+    block_p = 2 if mean <= 3 else 4 if mean <= 12 else 8 if mean <= 64 else 64
     warps = max(1, min(8, block_p * block_h * block_c // 512))
     return {"BLOCK_P": block_p, "BLOCK_H": block_h, "BLOCK_C": block_c, "num_warps": warps}
 
@@ -210,6 +211,7 @@ def softmax_sum(
     merged = empty(rows, heads, channels, dtype=x.dtype)
     lse = empty(rows, heads, dtype=torch.float64)
     if rows:
+        shape = _head_shape(heads, channels, n, rows)
         _merge_kernel[rows, blocks](
             y, top, total, split[1], merged, lse, heads, channels, ACC=accumulator(x), **shape
         )  # fmt: skip
