@@ -107,11 +107,9 @@ def check_edges() -> None:
 if __name__ == "__main__":
     phi_fused.WIDTHS, phi_fused.FEWEST_ROWS = (16, 32, 64), 1  # smaller cases take less time
     with use_backend("triton"):
-        for rows in (1, 33):
-            for orders, masks in zip((1, 3, 70), masks_of(rows), strict=True):
-                compare_with_plain(fused_phi, rows, 16, orders, masks)
-        compare_with_plain(fused_phi, 33, 16, 1, masks_of(33)[1])
-        compare_with_plain(fused_phi, 33, 16, 70, masks_of(33)[1])
+        for orders, masks in zip((1, 3, 70), masks_of(33), strict=True):
+            compare_with_plain(fused_phi, 33, 16, orders, masks)
+        compare_with_plain(fused_phi, 1, 16, 3, masks_of(1)[1])
         for d in (32, 64):
             compare_with_plain(fused_phi, 33, d, 9, masks_of(33)[1])
         compare_runs(fused_phi, 20, 16, 1)
