@@ -40,7 +40,7 @@ from ehnn.parallel.plan import make_plan
 from ehnn.parallel.ranks import WIRES
 from ehnn.testing import random_hypergraph
 from ehnn_paper.results import provenance, write_rows
-from parallel import LAYERS, filled, measure
+from parallel import filled, measure
 
 SIZES = (
     (5000, 5000, 10), (5000, 20_000, 4), (20_000, 5000, 40), (20_000, 20_000, 10), (40_000, 10_000, 20),
@@ -67,7 +67,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", default=None, help="folder of the rows")
     parser.add_argument("--bandwidth", type=float, default=None, help="bytes per second that a rank can send")
     parser.add_argument("--wire", choices=tuple(WIRES), default="exact")
-    parser.add_argument("--ahead", choices=tuple(LAYERS), default=None, help="layer of the steps to compare")
+    parser.add_argument("--ahead", choices=("mlp",), help="compare steps of this layer")
     parser.add_argument("--exchange", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
     if given.exchange:

@@ -1,4 +1,4 @@
-"""Products of many rows: three TF32 products on a GPU, PyTorch's own elsewhere."""
+"""Products of many rows: three products of halves on a GPU, PyTorch's own elsewhere."""
 
 import pytest
 import torch
