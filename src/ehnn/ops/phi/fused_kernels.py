@@ -47,10 +47,14 @@ def _square(w, ROW: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
-def _both(parts, which: tl.constexpr, D: tl.constexpr):
+def _both(halves, which: tl.constexpr, D: tl.constexpr, PARTS: tl.constexpr):
     """High and low halves of a weight."""
-    parts += 2 * which * D * D
-    return _square(parts, D, D), _square(parts + D * D, D, D)
+    halves += 2 * which * D * D
+    high = _square(halves, D, D)
+    low = high
+    if PARTS == 2:
+        low = _square(halves + D * D, D, D)
+    return high, low
 
 
 @triton.jit
@@ -175,21 +179,21 @@ def _normal(x, D: tl.constexpr):
 
 @triton.jit(do_not_specialize=["rows", "whole1", "whole2"])
 def _forward_kernel(
-    x, table, index, last, last_index, parts, scales, b2, seed1, seed2, numbers1, numbers2, whole1, whole2,
+    x, table, index, last, last_index, halves, scales, b2, seed1, seed2, numbers1, numbers2, whole1, whole2,
     p1, p2, scale1, scale2, rows, x_run, t_run, l_run, b2_run, y, y_run, Y_ROW: tl.constexpr,
     X_ROW: tl.constexpr, BLOCK: tl.constexpr, D: tl.constexpr, DEEP: tl.constexpr, ORDERS: tl.constexpr,
     LASTS: tl.constexpr, DROP1: tl.constexpr, DROP2: tl.constexpr, NUMBERED1: tl.constexpr,
-    NUMBERED2: tl.constexpr,
+    NUMBERED2: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """ORDERS, LASTS: whether the tables have many rows. DEEP: whether there is a second hidden layer."""
     run, squares = tl.program_id(1).to(tl.int64), 3 if DEEP else 2
-    parts += run * squares * 2 * D * D
+    halves += run * squares * 2 * D * D
     scales += run * squares
-    w1, w1_low = _both(parts, 0, D)
-    w3, w3_low = _both(parts, 2 if DEEP else 1, D)
+    w1, w1_low = _both(halves, 0, D, PARTS)
+    w3, w3_low = _both(halves, 2 if DEEP else 1, D, PARTS)
     down1, down3 = tl.load(scales), tl.load(scales + squares - 1)
     if DEEP:
-        w2, w2_low = _both(parts, 1, D)
+        w2, w2_low = _both(halves, 1, D, PARTS)
         down2 = tl.load(scales + 1)
         bias = tl.load(b2 + run * b2_run + tl.arange(0, D))[None, :].to(tl.float32)
     start, end, step = tl.program_id(0), tl.cdiv(rows, BLOCK), tl.num_programs(0)
@@ -197,18 +201,18 @@ def _forward_kernel(
         first = tl.cast(block, tl.int64) * BLOCK
         live = tl.arange(0, BLOCK) < rows - first
         xhat, _ = _normal(_rows(x + run * x_run, first, live, X_ROW, BLOCK, D, False), D)
-        high, low, down = _halves_of_rows(xhat)
-        h = _product(high, low, tl.trans(w1), tl.trans(w1_low)) * (down * down1)
+        high, low, down = _halves_of_rows(xhat, PARTS)
+        h = _product(high, low, tl.trans(w1), tl.trans(w1_low), PARTS) * (down * down1)
         h += _from_table(table + run * t_run, index, first, live, BLOCK, D, ORDERS)
         h = _act(h, first, live, seed1 + run, numbers1, whole1, p1, scale1, BLOCK, D, DROP1, NUMBERED1, False)
-        high, low, down = _halves_of_rows(h)
+        high, low, down = _halves_of_rows(h, PARTS)
         if DEEP:
-            h = _product(high, low, tl.trans(w2), tl.trans(w2_low)) * (down * down2) + bias
+            h = _product(high, low, tl.trans(w2), tl.trans(w2_low), PARTS) * (down * down2) + bias
             h = _act(
                 h, first, live, seed2 + run, numbers2, whole2, p2, scale2, BLOCK, D, DROP2, NUMBERED2, False
             )
-            high, low, down = _halves_of_rows(h)
-        value = _product(high, low, tl.trans(w3), tl.trans(w3_low)) * (down * down3)
+            high, low, down = _halves_of_rows(h, PARTS)
+        value = _product(high, low, tl.trans(w3), tl.trans(w3_low), PARTS) * (down * down3)
         value += _from_table(last + run * l_run, last_index, first, live, BLOCK, D, LASTS)
         value += _rows(x + run * x_run, first, live, X_ROW, BLOCK, D, True)
         _store(y + run * y_run, value, first, live, Y_ROW, BLOCK, D)
@@ -235,11 +239,11 @@ def _add_square(sums, value, more, ROW: tl.constexpr, COL: tl.constexpr, D: tl.c
 
 @triton.jit(do_not_specialize=["rows", "whole1", "whole2"])
 def _backward_kernel(
-    x, table, index, parts, scales, b2, seed1, seed2, numbers1, numbers2, whole1, whole2, p1, p2, scale1,
+    x, table, index, halves, scales, b2, seed1, seed2, numbers1, numbers2, whole1, whole2, p1, p2, scale1,
     scale2, rows, x_run, t_run, b2_run, grad, g_run, dx, dx_run, dz, sums, size,
     G_ROW: tl.constexpr, DX_ROW: tl.constexpr, X_ROW: tl.constexpr,
     BLOCK: tl.constexpr, D: tl.constexpr, DEEP: tl.constexpr, ORDERS: tl.constexpr, DROP1: tl.constexpr,
-    DROP2: tl.constexpr, NUMBERED1: tl.constexpr, NUMBERED2: tl.constexpr,
+    DROP2: tl.constexpr, NUMBERED1: tl.constexpr, NUMBERED2: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """Sums of a program: of z̄₁ x̂ᵀ, (z̄₂ h₁ᵀ,) ȳ h₂ᵀ; of z̄₁, ȳ, (z̄₂). For many ORDERS z̄₁ is written too.
 
@@ -250,13 +254,13 @@ def _backward_kernel(
     start, end, step = tl.program_id(0), tl.cdiv(rows, BLOCK), tl.num_programs(0)
     sums += (run * step + start) * size
     vectors = sums + squares * D * D
-    parts += run * squares * 2 * D * D
+    halves += run * squares * 2 * D * D
     scales += run * squares
-    w1, w1_low = _both(parts, 0, D)
-    w3, w3_low = _both(parts, 2 if DEEP else 1, D)
+    w1, w1_low = _both(halves, 0, D, PARTS)
+    w3, w3_low = _both(halves, 2 if DEEP else 1, D, PARTS)
     down1, down3 = tl.load(scales), tl.load(scales + squares - 1)
     if DEEP:
-        w2, w2_low = _both(parts, 1, D)
+        w2, w2_low = _both(halves, 1, D, PARTS)
         down2 = tl.load(scales + 1)
         bias = tl.load(b2 + run * b2_run + cols)[:, None].to(tl.float32)
     table += run * t_run
@@ -266,42 +270,42 @@ def _backward_kernel(
         first, more = tl.cast(block, tl.int64) * BLOCK, block >= step
         live = tl.arange(0, BLOCK) < rows - first
         xhat, _ = _normal(_rows(x, first, live, X_ROW, BLOCK, D, False), D)
-        n, n_low, n_down = _halves(xhat)
-        h = _product(w1, w1_low, tl.trans(n), tl.trans(n_low)) * (n_down * down1)
+        n, n_low, n_down = _halves(xhat, PARTS)
+        h = _product(w1, w1_low, tl.trans(n), tl.trans(n_low), PARTS) * (n_down * down1)
         if ORDERS:
             number = _numbers(index, first, live, BLOCK)
             h += tl.load(table + number[None, :] * D + cols[:, None])
         else:
             h += tl.load(table + cols)[:, None]
         h = _act(h, first, live, seed1 + run, numbers1, whole1, p1, scale1, BLOCK, D, DROP1, NUMBERED1, True)
-        h1, h1_low, h1_down = _halves(h)
+        h1, h1_low, h1_down = _halves(h, PARTS)
         h2, h2_low, h2_down = h1, h1_low, h1_down
         if DEEP:
-            h = _product(w2, w2_low, h1, h1_low) * (h1_down * down2) + bias
+            h = _product(w2, w2_low, h1, h1_low, PARTS) * (h1_down * down2) + bias
             h = _act(
                 h, first, live, seed2 + run, numbers2, whole2, p2, scale2, BLOCK, D, DROP2, NUMBERED2, True
             )
-            h2, h2_low, h2_down = _halves(h)
+            h2, h2_low, h2_down = _halves(h, PARTS)
         g = _rows(grad, first, live, G_ROW, BLOCK, D, False)
         _add(vectors + D, tl.sum(g, 0), more, D)
-        high, low, down = _halves(g)
-        value = _product(h2, h2_low, high, low) * (h2_down * down)
+        high, low, down = _halves(g, PARTS)
+        value = _product(h2, h2_low, high, low, PARTS) * (h2_down * down)
         _add_square(sums + (squares - 1) * D * D, value, more, 1, D, D)
-        z = _product(tl.trans(w3), tl.trans(w3_low), tl.trans(high), tl.trans(low)) * (down * down3)
+        z = _product(tl.trans(w3), tl.trans(w3_low), tl.trans(high), tl.trans(low), PARTS) * (down * down3)
         if DEEP:
             z = tl.where(h2 > 0, z * scale2, 0.0)
             _add(vectors + 2 * D, tl.sum(z, 1), more, D)
-            high, low, down = _halves(z)
-            value = _product(high, low, tl.trans(h1), tl.trans(h1_low)) * (h1_down * down)
+            high, low, down = _halves(z, PARTS)
+            value = _product(high, low, tl.trans(h1), tl.trans(h1_low), PARTS) * (h1_down * down)
             _add_square(sums + D * D, value, more, D, 1, D)
-            z = _product(tl.trans(w2), tl.trans(w2_low), high, low) * (down * down2)
+            z = _product(tl.trans(w2), tl.trans(w2_low), high, low, PARTS) * (down * down2)
         z = tl.where(h1 > 0, z * scale1, 0.0)
         _add(vectors, tl.sum(z, 1), more, D)
-        high, low, down = _halves(z)
-        _add_square(sums, _product(high, low, n, n_low) * (n_down * down), more, D, 1, D)
+        high, low, down = _halves(z, PARTS)
+        _add_square(sums, _product(high, low, n, n_low, PARTS) * (n_down * down), more, D, 1, D)
         if ORDERS:
             _store(dz + run * rows * D, tl.trans(z), first, live, D, BLOCK, D)
-        dn = tl.trans(_product(tl.trans(w1), tl.trans(w1_low), high, low) * (down * down1))
+        dn = tl.trans(_product(tl.trans(w1), tl.trans(w1_low), high, low, PARTS) * (down * down1))
         xhat, rstd = _normal(_rows(x, first, live, X_ROW, BLOCK, D, True), D)
         along = tl.sum(dn * xhat, 1) / D
         dn = rstd[:, None] * (dn - (tl.sum(dn, 1) / D)[:, None] - xhat * along[:, None])
@@ -347,7 +351,7 @@ def _unfold_kernel(
 
 def forward(
     x: Tensor, index: Tensor | None, last_index: Tensor | None, codes: Tensor | None, residual: Tensor | None,
-    params: list[Tensor], masks: Masks, dtype: torch.dtype,
+    params: list[Tensor], masks: Masks, parts: int, dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """y ``[runs, rows, d]``, and for the backward pass the halves of the weights, their powers of two and the
     table ``[runs, orders, d]``; ``params`` are γ, β, W₁, b₁, (W₂, b₂,) W₃, b₃."""
@@ -371,7 +375,7 @@ def forward(
     y = torch.empty_like(x, dtype=dtype)
     places = [x if t is None else t.contiguous() for t in (index, last_index)]
     masked, drop = _masks(x, masks)
-    grid, shape = _launch(FORWARD, x)
+    grid, shape = _launch(FORWARD, x, parts)
     _forward_kernel[grid](
         x, table, places[0], last, places[1], halves, scales, b2, *masked, x.stride(0), table.stride(0),
         last.stride(0), b2.stride(0), y, y.stride(0), Y_ROW=y.stride(1), X_ROW=x.stride(1), DEEP=deep,
@@ -382,7 +386,7 @@ def forward(
 
 def backward(
     grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Tensor | None,
-    b2: Tensor | None, masks: Masks,
+    b2: Tensor | None, masks: Masks, parts: int,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradient of x; sums over rows, see `_backward_kernel`; and the gradient of what the table is added
     to (``[runs, 0, d]`` for a table of one row)."""
@@ -390,7 +394,7 @@ def backward(
     (runs, rows, d), squares = x.shape, halves.shape[1]
     b2 = scales if b2 is None else b2.contiguous()
     empty = partial(torch.empty, dtype=torch.float32, device=x.device)
-    grid, shape = _launch(BACKWARD, x)
+    grid, shape = _launch(BACKWARD, x, parts)
     size = squares * (d + 1) * d
     dx, part = torch.empty_like(x), empty((runs, grid[0], size))
     dz = empty((runs, 0 if index is None else rows, d))
@@ -437,11 +441,12 @@ def _eight(params: list[Tensor]) -> list[Tensor]:
     return dense if len(dense) == 8 else [*dense[:4], *dense[2:]]
 
 
-def _launch(config: tuple[int, int], x: Tensor) -> tuple[tuple[int, int], dict[str, Any]]:
+def _launch(config: tuple[int, int], x: Tensor, parts: int) -> tuple[tuple[int, int], dict[str, Any]]:
     """The grid, and what both kernels take at compile time."""
     (runs, rows, d), (each, registers) = x.shape, config
     programs = min(triton.cdiv(rows, BLOCK), max(1, processors(x.device) * each // runs))
-    return (programs, runs), {"BLOCK": BLOCK, "D": d, "num_warps": 4, "num_stages": 1, "maxnreg": registers}
+    shape = {"BLOCK": BLOCK, "D": d, "PARTS": parts, "num_warps": 4, "num_stages": 1, "maxnreg": registers}
+    return (programs, runs), shape
 
 
 def _masks(x: Tensor, masks: Masks) -> tuple[list[Any], dict[str, bool]]:
