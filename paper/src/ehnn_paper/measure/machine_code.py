@@ -16,7 +16,21 @@ _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,6}\*/\s+(?:@!?(?P<when>U?P\w+) )?(
 _LABEL = re.compile(r"^(\.L_\w+):")
 _TARGET = re.compile(r"`\((\.L_\w+)\)")
 _REGISTER = re.compile(r"(?<![A-Za-z\d])(U?[RP])(\d+)(\.64)?(?!\w)")
-_SILENT = ("ST", "BAR", "BRA", "BSSY", "BSYNC", "EXIT", "WARP", "MEMBAR", "FENCE", "NOP", "RED", "CCTL", "DEPBAR")
+_SILENT = (
+    "ST",
+    "BAR",
+    "BRA",
+    "BSSY",
+    "BSYNC",
+    "EXIT",
+    "WARP",
+    "MEMBAR",
+    "FENCE",
+    "NOP",
+    "RED",
+    "CCTL",
+    "DEPBAR",
+)
 """Instructions that write no register."""
 _WIDE = {"64x16x16": 8, "64x32x16": 16, "64x64x16": 32, "64x128x16": 64}
 """Registers of the sum of a product of a whole group of warps."""
@@ -93,6 +107,8 @@ def _effects(when: str | None, text: str) -> tuple[set[str], set[str]]:
             count = 1 if "P" in found[1] else _count(name)
             writes |= _names(found[1], int(found[2]), count)
     reads = set() if when in (None, "PT", "UPT") else {str(when)}
+    if name == "PRMT" and operands[0] == operands[-1]:  # of a number of 16 bits, the other half stays
+        operands = operands[:-1]
     for place, one in enumerate(operands[written:], written):
         for kind, number, both in _REGISTER.findall(one):
             start, count = _read(name, operands, place, kind, int(number), 2 if both else 1)
@@ -131,9 +147,7 @@ def _count(name: str) -> int:
     return 2 if wide and not name.startswith(("SHF", "USHF")) else 1
 
 
-def _read(
-    name: str, operands: list[str], place: int, kind: str, number: int, count: int
-) -> tuple[int, int]:
+def _read(name: str, operands: list[str], place: int, kind: str, number: int, count: int) -> tuple[int, int]:
     """The first register of an operand, and how many follow each other."""
     one = operands[place]
     if kind == "UR" and "desc[" in one:

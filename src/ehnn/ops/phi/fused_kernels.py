@@ -29,8 +29,11 @@ from torch import Tensor
 from ..dropout.triton_kernels import _kept, rows_of
 from ..triton_halves import _halves, _halves_of_rows, _product, processors, total_of
 
-BLOCK = 64
-"""Rows of a block. With 32 the compiled kernel reads memory that is not its own (Triton 3.6, H200)."""
+BLOCK, SMALL_BLOCK = 64, 16
+"""Rows of a block. With 32, the assembler of Triton 3.6 makes code that reads registers before it writes them
+(``ehnn_paper.measure.machine_code``)."""
+FEW_ROWS = 16384
+"""Below so many rows, in all runs, blocks are small, so that there are enough programs."""
 FORWARD, BACKWARD = (6, 168), (4, 255)
 """Programs for each processor, and registers of a thread."""
 
@@ -444,8 +447,9 @@ def _eight(params: list[Tensor]) -> list[Tensor]:
 def _launch(config: tuple[int, int], x: Tensor, parts: int) -> tuple[tuple[int, int], dict[str, Any]]:
     """The grid, and what both kernels take at compile time."""
     (runs, rows, d), (each, registers) = x.shape, config
-    programs = min(triton.cdiv(rows, BLOCK), max(1, processors(x.device) * each // runs))
-    shape = {"BLOCK": BLOCK, "D": d, "PARTS": parts, "num_warps": 4, "num_stages": 1, "maxnreg": registers}
+    block = SMALL_BLOCK if runs * rows < FEW_ROWS else BLOCK
+    programs = min(triton.cdiv(rows, block), max(1, processors(x.device) * each // runs))
+    shape = {"BLOCK": block, "D": d, "PARTS": parts, "num_warps": 4, "num_stages": 1, "maxnreg": registers}
     return (programs, runs), shape
 
 
