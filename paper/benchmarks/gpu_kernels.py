@@ -49,8 +49,7 @@ from ehnn.hypergraph.pairs import selection
 from ehnn.hypergraph.products import common_columns
 from ehnn.nn import EHNNMLP, EHNNTransformer
 from ehnn.nn.baselines import HGNNConv
-from ehnn.ops import Mask, PhiWeights, linear, use_backend
-from ehnn.ops import triton_halves
+from ehnn.ops import Mask, PhiWeights, linear, triton_halves, use_backend
 from ehnn.ops.phi import fused, fused_kernels, steps
 from ehnn.ops.phi.naive import reference_phi
 from ehnn.overlap.relation import overlap
@@ -770,7 +769,8 @@ def main() -> None:
         return
     if given.alone:
         run = {
-            "fuzz": fuzz, "check": check_all, "pair": pairs, "cost": cost, "overlap": partial(overlaps, given.data_dir),
+            "fuzz": fuzz, "check": check_all, "pair": pairs, "cost": cost,
+            "overlap": partial(overlaps, given.data_dir),
             "steps": pairs, "phi": phi_sizes, "products": products,
         }  # fmt: skip
         (part,) = given.part
