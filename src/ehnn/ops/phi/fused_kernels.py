@@ -331,6 +331,42 @@ def _total(part, count, size, live, place, P: tl.constexpr, BLOCK: tl.constexpr)
     return tl.sum(acc, 0)
 
 
+@triton.jit
+def _unfold_columns(
+    part, vectors, gamma, beta, w1, made, first, count, size, wide, W1_ROW: tl.constexpr, D: tl.constexpr
+):
+    """8 columns of the gradients of W₁, γ and β."""
+    i, j = tl.arange(0, D), tl.arange(0, 8) + first
+    place = (i[:, None] * D + j[None, :]).reshape(D * 8)
+    x = _total(part, count, size, place >= 0, place, 16, D * 8).reshape(D, 8)
+    s = _total(vectors, count, size, i >= 0, i, 32, D)
+    w = tl.load(w1 + i[:, None] * W1_ROW + j[None, :]).to(tl.float32)
+    scale, shift = tl.load(gamma + j)[None, :].to(tl.float32), tl.load(beta + j)[None, :].to(tl.float32)
+    tl.store(made + i[:, None] * wide + j[None, :], x * scale + s[:, None] * shift)
+    tl.store(made + D * wide + j, tl.sum(w * x, 0))
+    tl.store(made + D * (wide + 1) + j, tl.sum(w * s[:, None], 0))
+
+
+@triton.jit
+def _unfold_codes(
+    vectors, table, codes, made, count, size, orders, width, T_ROW: tl.constexpr, C_ROW: tl.constexpr,
+    D: tl.constexpr, C: tl.constexpr, ORDERS: tl.constexpr,
+):  # fmt: skip
+    """The columns of the gradient of W₁ that codes meet."""
+    i, c = tl.arange(0, D), tl.arange(0, C)
+    value = tl.zeros([D, C], tl.float32)
+    if ORDERS:
+        for first in range(0, orders, 16):
+            of_order = _small_table(table, first, orders, T_ROW, D, D)
+            code = _small_table(codes, first, orders, C_ROW, C, width)
+            value += tl.dot(tl.trans(of_order), code, input_precision="ieee")
+    else:
+        one = tl.load(codes + c, mask=c < width, other=0.0).to(tl.float32)
+        value += _total(vectors, count, size, i >= 0, i, 32, D)[:, None] * one[None, :]
+    at = made + i[:, None] * (D + width) + D + c[None, :]
+    tl.store(at, value, mask=(c < width)[None, :])
+
+
 @triton.jit(do_not_specialize=["count", "orders", "width"])
 def _unfold_kernel(
     part, table, gamma, beta, w1, codes, made, total, count, size, orders, width, table_run, gamma_run,
@@ -339,43 +375,25 @@ def _unfold_kernel(
 ):  # fmt: skip
     """Sums over programs; of X = Σ z̄₁ x̂ᵀ, s = Σ z̄₁ and such sums by order, in ``table``, the gradients of
     W₁, γ and β. The first programs take 8 columns of X each, the next one codes, the others all but X."""
-    run, which, slabs = tl.program_id(1).to(tl.int64), tl.program_id(0), D // 8
-    i = tl.arange(0, D)
+    run, which = tl.program_id(1).to(tl.int64), tl.program_id(0)
+    slabs: tl.constexpr = D // 8
     part += run * count * size
     made += run * D * (D + width + 2)
-    w1 += run * w1_run
     vectors = part + (3 if DEEP else 2) * D * D
     if which < slabs:
-        j = tl.arange(0, 8)
-        place = (i[:, None] * D + which * 8 + j[None, :]).reshape(D * 8)
-        x = _total(part, count, size, place >= 0, place, 16, D * 8).reshape(D, 8)
-        s = _total(vectors, count, size, i >= 0, i, 32, D)
-        j += which * 8
-        w = tl.load(w1 + i[:, None] * W1_ROW + j[None, :]).to(tl.float32)
-        scale = tl.load(gamma + run * gamma_run + j)[None, :].to(tl.float32)
-        shift = tl.load(beta + run * beta_run + j)[None, :].to(tl.float32)
-        tl.store(made + i[:, None] * (D + width) + j[None, :], x * scale + s[:, None] * shift)
-        tl.store(made + D * (D + width) + j, tl.sum(w * x, 0))
-        tl.store(made + D * (D + width + 1) + j, tl.sum(w * s[:, None], 0))
-    elif which == slabs:
-        if C > 0:
-            c = tl.arange(0, C)
-            if ORDERS:
-                value = tl.zeros([D, C], tl.float32)
-                for first in range(0, orders, 16):
-                    of_order = _small_table(table + run * table_run, first, orders, T_ROW, D, D)
-                    code = _small_table(codes + run * c_run, first, orders, C_ROW, C, width)
-                    value += tl.dot(tl.trans(of_order), code, input_precision="ieee")
-            else:
-                s = _total(vectors, count, size, i >= 0, i, 32, D)
-                code = tl.load(codes + run * c_run + c, mask=c < width, other=0.0).to(tl.float32)
-                value = s[:, None] * code[None, :]
-            at = made + i[:, None] * (D + width) + D + c[None, :]
-            tl.store(at, value, mask=(c < width)[None, :])
-    else:
+        _unfold_columns(
+            part, vectors, gamma + run * gamma_run, beta + run * beta_run, w1 + run * w1_run, made, which * 8,
+            count, size, D + width, W1_ROW, D,
+        )  # fmt: skip
+    elif which > slabs:
         place = D * D + (which - slabs - 1) * 64 + tl.arange(0, 64)
         value = _total(part, count, size, place < size, place, 32, 64)
         tl.store(total + run * (size - D * D) + place - D * D, value, mask=place < size)
+    elif C > 0:
+        _unfold_codes(
+            vectors, table + run * table_run, codes + run * c_run, made, count, size, orders, width, T_ROW,
+            C_ROW, D, C, ORDERS,
+        )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- launches

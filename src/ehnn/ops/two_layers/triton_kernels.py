@@ -115,4 +115,4 @@ def backward(grad: Tensor, codes: Tensor, w1: Tensor, b1: Tensor, w2: Tensor) ->
 def _shape(codes: Tensor, w1: Tensor, w2: Tensor) -> dict[str, Any]:
     sides = (max(16, triton.next_power_of_2(n)) for n in (codes.shape[2], w2.shape[1]))
     rows = zip(("C_ROW", "W1_ROW", "W2_ROW"), (codes, w1, w2), strict=True)
-    return {**{name: t.stride(1) for name, t in rows}, **dict(zip("CD", sides, strict=True)), "num_warps": 4}
+    return {**{name: t.stride(1) for name, t in rows}, **dict(zip("CD", sides, strict=True)), "num_warps": 8}
