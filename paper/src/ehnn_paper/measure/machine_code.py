@@ -109,6 +109,8 @@ def _effects(when: str | None, text: str) -> tuple[set[str], set[str]]:
     reads = set() if when in (None, "PT", "UPT") else {str(when)}
     if name == "PRMT" and operands[0] == operands[-1]:  # of a number of 16 bits, the other half stays
         operands = operands[:-1]
+    if name == "LOP3.LUT" and operands[0] == operands[1] and operands[2].startswith("0x"):
+        operands = operands[:1]  # a bit of several that are kept in one register
     for place, one in enumerate(operands[written:], written):
         for kind, number, both in _REGISTER.findall(one):
             start, count = _read(name, operands, place, kind, int(number), 2 if both else 1)
