@@ -141,11 +141,12 @@ def _count(name: str) -> int:
         return _WIDE[name.split(".")[1]]
     if name.startswith("HMMA"):
         return 4 if "F32" in name else 2
-    if name.startswith("LDSM"):
-        return int(name.rpartition(".")[2]) if name[-2:] in (".2", ".4") else 1
+    if name.startswith(("LDSM", "STSM")):
+        return int(name[-1]) if name[-2:] in (".2", ".4") else 1
     if ".128" in name:
         return 4
     wide = ".64" in name or ".WIDE" in name or (name.startswith("CS2R") and not name.endswith(".32"))
+    wide = wide or name.startswith(("DADD", "DMUL", "DFMA", "F2F.F64", "I2F.F64"))
     return 2 if wide and not name.startswith(("SHF", "USHF")) else 1
 
 
@@ -163,7 +164,7 @@ def _read(name: str, operands: list[str], place: int, kind: str, number: int, co
     if name.startswith("HMMA"):
         return number, {1: 4, 2: 2}.get(place, _count(name))
     if name.startswith("ST") and last and kind == "R":
-        return number, int(name.rpartition(".")[2]) if name.startswith("STSM") else _count(name)
+        return number, _count(name)
     if name.startswith("UIADD3.64") or (".WIDE" in name and last):
         return number, 2
     return number, count
