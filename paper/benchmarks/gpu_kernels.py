@@ -42,15 +42,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-os.environ.setdefault("EHNN_FUSED_PHI", "1")  # 0 measures layers as they run by default
-
 from ehnn.datasets import load
 from ehnn.hypergraph.pairs import selection
 from ehnn.hypergraph.products import common_columns
 from ehnn.nn import EHNNMLP, EHNNTransformer
 from ehnn.nn.baselines import HGNNConv
-from ehnn.ops import Mask, PhiWeights, linear, triton_halves, use_backend
-from ehnn.ops.phi import fused, fused_kernels, steps
+from ehnn.ops import Mask, PhiWeights, linear, use_backend
+from ehnn.ops.phi import fused, steps
 from ehnn.ops.phi.naive import reference_phi
 from ehnn.overlap.relation import overlap
 from ehnn.testing import random_hypergraph
@@ -68,6 +66,7 @@ DEVICE = "cuda"
 PARTS = ("fuzz", "check", "pair", "cost", "overlap", "steps", "phi", "products")
 START = time.perf_counter()
 WARM_SECONDS = 40
+FUSED = os.environ.get("EHNN_FUSED_PHI") != "0"
 DRAWS = 5
 PART_SECONDS = 45
 
@@ -369,15 +368,15 @@ FUZZ_KINDS: tuple[dict[str, Any], ...] = (
 
 def fuzz_cases(each: int = 5) -> list[tuple[str, dict[str, Any]]]:
     """The precision and the arguments of `Case` of each case, the same in every call."""
+    from ehnn.ops.phi.fused_kernels import FEW_ROWS
+
     generator = random.Random(29)
     full = 132 * 64  # rows that a block on each processor takes
     found = []
     for kind in FUZZ_KINDS:
         given = {k: v for k, v in kind.items() if k not in ("many", "precision")}
         for number in range(each):
-            edge = generator.choice(
-                (64, 128, 1024, fused_kernels.FEW_ROWS, full, 4 * full, 6 * full, 12 * full)
-            )
+            edge = generator.choice((64, 128, 1024, FEW_ROWS, full, 4 * full, 6 * full, 12 * full))
             rows = max(64, edge + generator.choice((-1, 0, 1))) if number else 64
             rows = int(64 * 4700 ** generator.random()) if number == each - 1 else rows
             numbers = generator.choice((2, 7, 63, 64, 100, 1000)) if kind["many"] else 1
@@ -387,6 +386,9 @@ def fuzz_cases(each: int = 5) -> list[tuple[str, dict[str, Any]]]:
 
 def fuzz() -> None:
     """The fused φ: errors at most twice those of plain PyTorch, memory around it untouched, equal runs."""
+    from ehnn.ops import triton_halves
+    from ehnn.ops.phi import fused_kernels
+
     zones, worst, faults = Zones(), 0.0, 0
     for module in (fused_kernels, triton_halves):
         module.torch = zones  # type: ignore[attr-defined]
@@ -514,7 +516,7 @@ def pairs(sizes: tuple[int, ...] = (10**6, 10**7), width: int = 64) -> None:
         h = made_hypergraph(size, DEVICE)
         x = torch.randn(h.num_nodes, width, device=DEVICE).requires_grad_()
         for name, make in models(h, width).items():
-            if not fused.ENABLED and not name.startswith("ehnn"):
+            if not FUSED and not name.startswith("ehnn"):
                 continue
             for precision in ("highest", "high") if name.startswith("ehnn") else ("highest",):
                 try:
@@ -546,7 +548,7 @@ def time_pair(name: str, make: Any, h: Any, x: Tensor, size: int, precision: str
     else:
         work = hgnn(h, width, width)
     beside, _ = machine.beside(work.step, eager if graph != graph else graph)
-    kind = "pair" if fused.ENABLED else "steps"
+    kind = "pair" if FUSED else "steps"
     times = f"eager {eager:8.3f} graph {graph:8.3f} ms {peak:9.1f} MB"
     say(f"{kind} {size:.0e} {name:<20} {precision:<7} {times}  {beside}")
     if size == 10**7 and name in counts and precision == "highest":
@@ -652,10 +654,12 @@ def warm(job: tuple[str, Any]) -> str:
 def warm_jobs(parts: list[str]) -> list[tuple[str, Any]]:
     jobs: list[tuple[str, Any]] = []
     if "fuzz" in parts:
+        from ehnn.ops.phi.fused_kernels import FEW_ROWS
+
         jobs += [
             ("fuzz", (precision, {**given, "rows": rows}))
             for precision, given in fuzz_cases(1)
-            for rows in (64, fused_kernels.FEW_ROWS)
+            for rows in (64, FEW_ROWS)
         ]
     if "check" in parts:
         for precision in ("highest", "high"):
@@ -749,7 +753,10 @@ def main() -> None:
     parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--data-dir")
     parser.add_argument("--processes", type=int, default=12, help="that compile at the start")
-    parser.add_argument("--alone", action="store_true", help="run one part in this process")
+    parser.add_argument(
+        "--alone", action="store_true", help="run the parts in this process, and compile there"
+    )
+    parser.add_argument("--together", action="store_true", help="run the parts in one process, not one each")
     parser.add_argument("--warm", type=int, help="compile the jobs of this process, and end")
     parser.add_argument("--read", type=Path, help="write rows of what an earlier call printed into this file")
     parser.add_argument("--ran", help="with --read: command, commit, hardware and date, between semicolons")
@@ -776,23 +783,21 @@ def main() -> None:
             "overlap": partial(overlaps, given.data_dir),
             "steps": pairs, "phi": phi_sizes, "products": products,
         }  # fmt: skip
-        (part,) = given.part
-        run[part]()
+        for part in given.part:
+            say(f"part {part}")
+            run[part]()
         return
     warm_up(given.part, given.processes)
     say(f"copy {copy_bandwidth(DEVICE, 2048) / 1e9:.0f} GB/s, {torch.cuda.get_device_name()}")
-    for part in given.part:
-        on = "0" if part == "steps" else os.environ["EHNN_FUSED_PHI"]
+    for part in [given.part] if given.together else [[one] for one in given.part]:
+        env = {**os.environ, **({"EHNN_FUSED_PHI": "0"} if part == ["steps"] else {})}
         more = ["--data-dir", given.data_dir] if given.data_dir else []
-        command = [sys.executable, __file__, "--alone", "--part", part, *more]
-        say(f"part {part}")
+        command = [sys.executable, __file__, "--alone", "--part", *part, *more]
         try:
-            done = subprocess.run(
-                command, env={**os.environ, "EHNN_FUSED_PHI": on}, timeout=PART_SECONDS, check=False
-            )
-            say(f"part {part} ended with {done.returncode}")
+            done = subprocess.run(command, env=env, timeout=PART_SECONDS * len(part), check=False)
+            say(f"part {' '.join(part)} ended with {done.returncode}")
         except subprocess.TimeoutExpired:
-            say(f"part {part} took too long")
+            say(f"part {' '.join(part)} took too long")
 
 
 if __name__ == "__main__":

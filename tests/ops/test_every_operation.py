@@ -60,7 +60,7 @@ def test_on_tritons_interpreter():
     [p for p in implementations() if p[1] in ("triton", "halves", "fused", "steps", "naive")],
 )
 def test_on_a_gpu(case, implementation, dtype, monkeypatch):
-    monkeypatch.setattr(fused, "ENABLED", True)
+    monkeypatch.setattr(fused, "SWITCH", "1")
     try:
         check(case, implementation, dtype, "cuda")
     except Declined as reason:

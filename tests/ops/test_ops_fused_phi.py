@@ -1,5 +1,7 @@
 """φ for any number of rows as one kernel: under Triton's interpreter, and compiled on a GPU."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -15,19 +17,38 @@ def test_kernels_agree_with_the_definition():
     assert_passes_interpreted("triton_fused_phi_cases.py", "all cases of the fused phi passed")
 
 
-def test_it_is_off_unless_asked_for():
-    square, vector = torch.zeros(16, 16), torch.zeros(16)
+def test_it_can_be_switched_off(monkeypatch):
+    square, vector = torch.zeros(32, 32), torch.zeros(32)
     weights = PhiWeights(vector, vector, ((square, vector), (square, vector)), (square, vector), None)
-    assert fused.supports(torch.zeros(3, 16), None, None, weights, (None, None), None) == ""
+
+    def reason() -> str | None:
+        return fused.supports(torch.zeros(64, 32), None, None, weights, (None, None), None)
+
+    assert "x is on cpu" in reason()
+    monkeypatch.setattr(fused, "not_on", lambda x, backend: None)
+    monkeypatch.setattr(fused, "old_triton", lambda: None)
+    assert reason() is None
+    monkeypatch.setattr(fused, "SWITCH", "0")
+    assert reason() == "EHNN_FUSED_PHI is 0"
     names = [one.name for one in PHI.implementations]
     assert names.index("fused") < names.index("triton") < names.index("steps")
+
+
+@pytest.mark.parametrize(
+    ("switch", "generation", "says"), [("", 9, None), ("", 8, "Hopper GPUs alone"), ("1", 8, None)]
+)
+def test_it_is_on_where_it_was_checked(monkeypatch, switch, generation, says):
+    monkeypatch.setattr(fused, "SWITCH", switch)
+    monkeypatch.setattr(fused, "_generation", lambda device: generation)
+    reason = fused._switched_off(SimpleNamespace(device=torch.device("cuda", 0)))
+    assert reason is says if says is None else says in reason
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 @pytest.mark.parametrize("rows", [64, 300, 5000, 40_003])
 @pytest.mark.parametrize("d", [32, 64])
 def test_on_a_gpu_it_is_as_accurate_as_float32(monkeypatch, rows, d):
-    monkeypatch.setattr(fused, "ENABLED", True)
+    monkeypatch.setattr(fused, "SWITCH", "1")
     torch.manual_seed(rows)
     orders = selection(torch.arange(rows, device="cuda") % min(rows, 7), min(rows, 7))
     codes = torch.randn(orders.num_cols, 3, device="cuda")

@@ -9,7 +9,8 @@ for each row, with act = dropout ∘ relu, t the row of its order in a table and
 the residual plus b₃. Without a second hidden layer h₂ is h₁. Nothing but x is kept: the backward pass makes
 h₁ and h₂ again and follows the formulas of `triton`, where the gradient of r is that of b₃ by rows of m.
 
-It is off unless the environment variable ``EHNN_FUSED_PHI`` is 1.
+It was checked on Hopper GPUs, where it is on. The environment variable ``EHNN_FUSED_PHI`` says otherwise: 0
+switches it off, 1 switches it on for every GPU; older ones may have too little shared memory for it.
 
 Products of float32 are three products of halves on tensor cores, see `triton_halves`: as accurate as float32.
 One serves where `torch.set_float32_matmul_precision` allows TF32, for rows in bfloat16 and in autocast to it:
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, List  # noqa: UP035 (PyTorch 2.6 knows no list[Tensor] in an operator)
 
 import torch
@@ -37,17 +39,15 @@ from .naive import PhiWeights, Residual
 WIDTHS = (32, 64)
 FEWEST_ROWS = 64
 """Below, the error of a product of halves may be more than twice that of a float32 product."""
-ENABLED = os.environ.get("EHNN_FUSED_PHI") == "1"
+SWITCH = os.environ.get("EHNN_FUSED_PHI", "")
 
 
 def supports(
     x: Tensor, codes: Tensor | None, orders: SparsePattern | None, weights: PhiWeights,
     masks: tuple[Mask | None, ...], residual: Residual | None,
 ) -> str | None:  # fmt: skip
-    """Why the fused kernel does not take these, or None; empty while it is switched off."""
-    if not ENABLED:
-        return ""
-    reason = not_on(x, "triton") or old_triton() or drawn(*masks)
+    """Why the fused kernel does not take these, or None."""
+    reason = not_on(x, "triton") or _switched_off(x) or old_triton() or drawn(*masks)
     if reason:
         return reason
     d, d_out = x.shape[1], weights.last[0].shape[0]
@@ -87,6 +87,20 @@ def run(
     first, *middle = weights.hidden
     given = weights.gamma, weights.beta, *first, *(middle[0] if middle else (None, None)), *weights.last
     return _function(of, x, codes, table, *seeds, *[None] * missing, *given)[0]
+
+
+def _switched_off(x: Tensor) -> str | None:
+    """Why it is not used on this GPU, or None."""
+    if SWITCH:
+        return None if SWITCH == "1" else f"EHNN_FUSED_PHI is {SWITCH}"
+    if x.device.type != "cuda" or _generation(x.device) == 9:
+        return None
+    return "it was checked on Hopper GPUs alone; EHNN_FUSED_PHI=1 uses it on others"
+
+
+@cache
+def _generation(device: torch.device) -> int:
+    return torch.cuda.get_device_capability(device)[0]
 
 
 def _autocast(x: Tensor) -> torch.dtype | None:
@@ -153,12 +167,15 @@ def _fake(
 
 
 def _fake_backward(
-    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Any, *_: Any
+    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Any, *given: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
     from .fused_kernels import programs_backward
 
     (runs, rows, d), squares = x.shape, halves.shape[1]
-    shapes = (runs, programs_backward(x), squares * (d + 1) * d), (runs, 0 if index is None else rows, d)
+    shapes = (
+        (runs, programs_backward(x, given[-1]), squares * (d + 1) * d),
+        (runs, 0 if index is None else rows, d),
+    )
     return torch.empty_like(x), *(x.new_empty(shape, dtype=torch.float32) for shape in shapes)  # type: ignore[return-value]
 
 

@@ -34,8 +34,8 @@ BLOCK, SMALL_BLOCK = 64, 16
 (``ehnn_paper.measure.machine_code``)."""
 FEW_ROWS = 16384
 """Below so many rows, in all runs, blocks are small, so that there are enough programs."""
-FORWARD, BACKWARD = (6, 168), (4, 255)
-"""Programs for each processor, and registers of a thread."""
+FORWARD, BACKWARD = {2: (6, 168), 1: (8, 128)}, {2: (4, 255), 1: (6, 168)}
+"""Of numbers of so many halves: programs for each processor, and registers of a thread."""
 
 Masks = tuple[tuple[Any, ...], tuple[Any, ...]]
 
@@ -496,18 +496,20 @@ def _eight(params: list[Tensor]) -> list[Tensor]:
     return dense if len(dense) == 8 else [*dense[:4], *dense[2:]]
 
 
-def _launch(config: tuple[int, int], x: Tensor, parts: int) -> tuple[tuple[int, int], dict[str, Any]]:
+def _launch(
+    config: dict[int, tuple[int, int]], x: Tensor, parts: int
+) -> tuple[tuple[int, int], dict[str, Any]]:
     """The grid, and what both kernels take at compile time."""
-    (runs, rows, d), (each, registers) = x.shape, config
+    (runs, rows, d), (each, registers) = x.shape, config[parts]
     block = SMALL_BLOCK if runs * rows < FEW_ROWS else BLOCK
     programs = min(triton.cdiv(rows, block), max(1, processors(x.device) * each // runs))
     shape = {"BLOCK": block, "D": d, "PARTS": parts, "num_warps": 4, "num_stages": 1, "maxnreg": registers}
     return (programs, runs), shape
 
 
-def programs_backward(x: Tensor) -> int:
+def programs_backward(x: Tensor, parts: int) -> int:
     """How many programs `backward` has for each run, and so the sums that it returns."""
-    return _launch(BACKWARD, x, 2)[0][0]
+    return _launch(BACKWARD, x, parts)[0][0]
 
 
 def _masks(x: Tensor, masks: Masks) -> tuple[list[Any], dict[str, bool]]:
