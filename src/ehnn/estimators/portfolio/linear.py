@@ -11,8 +11,6 @@ import numpy as np
 from .outputs import Output
 
 Array = np.ndarray
-STRENGTHS = (0.01, 0.1, 1.0, 10.0)
-"""Inverse penalties that are tried."""
 _STEPS = 120
 _FAR = 3.0
 """Other rows are clipped to this multiple of the largest value of a sparse column in fit."""
