@@ -119,7 +119,7 @@ def test_few_labels_do_not_choose_between_equals() -> None:
 
 
 def test_a_weak_penalty_gets_the_last_of_many_rows_right() -> None:
-    """Six of 4,000 rows are told by a rare column alone; a mean gradient of 10⁻³ leaves four of them wrong."""
+    """Six of 4,000 rows are told by a rare column alone; a mean gradient of 10⁻³ leaves four wrong."""
     generator = np.random.default_rng(0)
     x = generator.normal(size=(4000, 3)).astype(np.float32)
     x[:, 0] += np.where(generator.random(4000) < 0.5, -3, 3)
