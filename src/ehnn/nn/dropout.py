@@ -60,7 +60,7 @@ class Dropout(nn.Module):
 
     @property
     def mask(self) -> Mask | None:
-        """The mask of this step, with a seed that PyTorch draws unless there is one; None: nothing is dropped."""
+        """The mask of this step, of a seed that PyTorch draws if none is given; None: nothing is dropped."""
         if not self.training or self.p == 0:
             return None
         seed = self.seed if self.seeded else torch.randint(_SEEDS, (), device=self.seed.device)
