@@ -5,6 +5,8 @@
 - ``check``: φ of several widths, row counts, tables and dropouts, products of rows, and layers: the error of
   the value and of every gradient against float64, over that of plain PyTorch; whether two runs, and the
   replay of a CUDA graph, give the same bits.
+- ``fuzz``: the fused φ on about sixty random cases, between zones of memory that must not change, three times
+  each; then the machine code of every kernel that ran, for registers that nothing wrote.
 - ``pair``: V → E → V at 10⁶ and 10⁷ incidences: EHNN-MLP, EHNN-Transformer, HGNN and PyG's HypergraphConv;
   and the kernels that ours run at 10⁷, with their times.
 - ``cost``: the pair of the cost table in a CUDA graph.
@@ -21,12 +23,16 @@ from __future__ import annotations
 
 import argparse
 import gc
+import math
+import multiprocessing
 import os
+import random
 import re
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -43,13 +49,14 @@ from ehnn.hypergraph.pairs import selection
 from ehnn.hypergraph.products import common_columns
 from ehnn.nn import EHNNMLP, EHNNTransformer
 from ehnn.nn.baselines import HGNNConv
-from ehnn.ops import Mask, PhiWeights, linear, use_backend
-from ehnn.ops.phi import fused, steps
+from ehnn.ops import Mask, PhiWeights, linear, triton_halves, use_backend
+from ehnn.ops.phi import fused, fused_kernels, steps
 from ehnn.ops.phi.naive import reference_phi
 from ehnn.overlap.relation import overlap
 from ehnn.testing import random_hypergraph
 from ehnn_paper.cost.pair import Pair, drop_isolated, make_pair
 from ehnn_paper.measure.machine import matmul_precision
+from ehnn_paper.measure.machine_code import disassembled, read_before_written
 from ehnn_paper.measure.memory import copy_bandwidth, peak_bytes
 from ehnn_paper.measure.roofline import Work, ehnn_mlp, ehnn_transformer, hgnn, measured_machine
 from ehnn_paper.measure.timing import Step, make_step, median, milliseconds, record_graph, split_times
@@ -58,7 +65,7 @@ from ehnn_paper.scale.figure import draw_performance
 from ehnn_paper.scale.scale import made_hypergraph
 
 DEVICE = "cuda"
-PARTS = ("check", "pair", "cost", "overlap", "steps", "phi", "products")
+PARTS = ("fuzz", "check", "pair", "cost", "overlap", "steps", "phi", "products")
 START = time.perf_counter()
 WARM_SECONDS = 40
 DRAWS = 5
@@ -80,26 +87,37 @@ def weights_of(d: int, deep: bool = True, dtype: torch.dtype = torch.float32) ->
     return [(t / d**0.5 if t.dim() > 1 else t).to(DEVICE, dtype) for t in drawn]
 
 
+def _same(t: Tensor) -> Tensor:
+    return t
+
+
 class Case:
     """A function of x and the parameters, by any implementation of φ."""
 
     def __init__(
         self, rows: int, d: int, numbers: int = 7, drop: float = 0.0, deep: bool = True,
-        residual: bool = True, dtype: torch.dtype = torch.float32, draw: int = 0,
+        residual: bool = True, dtype: torch.dtype = torch.float32, draw: int = 0, runs: int = 1,
+        second: float | None = None, numbered: bool = False,
     ) -> None:  # fmt: skip
         generator = torch.Generator(DEVICE).manual_seed(rows + draw)
-        self.x = torch.randn(rows, d, generator=generator, device=DEVICE).to(dtype)
-        self.grad = torch.randn(rows, d, generator=generator, device=DEVICE).to(dtype)
+        lead = (runs,) if runs > 1 else ()
+        self.x = torch.randn(*lead, rows, d, generator=generator, device=DEVICE).to(dtype)
+        self.grad = torch.randn(*lead, rows, d, generator=generator, device=DEVICE).to(dtype)
         self.params = weights_of(d, deep, dtype)
-        self.deep = deep
+        if runs > 1:
+            self.params = [torch.stack([t * (1 + i / 8) for i in range(runs)]) for t in self.params]
+        self.deep, self.runs = deep, runs
         self.codes = torch.arange(4 * numbers, device=DEVICE).reshape(numbers, 4).sin()
         self.orders = selection(torch.arange(rows, device=DEVICE) * 5 % numbers, numbers)
-        self.table = (
-            torch.randn(numbers, d, generator=generator, device=DEVICE).to(dtype) if residual else None
-        )
+        self.table = None
+        if residual:
+            self.table = torch.randn(*lead, numbers, d, generator=generator, device=DEVICE).to(dtype)
         seed = torch.tensor(2**40 + 7, device=DEVICE)
-        self.masks = tuple(Mask(seed + i, drop) if drop else None for i in range(2 if deep else 1))
-        self.name = f"{rows} rows of {d}, {numbers} orders, drop {drop}, deep {deep}, {dtype}"
+        of_rows = (torch.arange(rows, device=DEVICE).flip(0) + 100, rows + 1000) if numbered else (None, None)
+        both = (drop, drop if second is None else second)[: 2 if deep else 1]
+        self.masks = tuple(Mask(seed + i, p, *of_rows) if p else None for i, p in enumerate(both))
+        self.name = f"{rows} rows of {d}, {numbers} orders, drop {both}, deep {deep}, {dtype}"
+        self.name += f", {runs} runs" * (runs > 1) + ", numbered" * numbered + ", no table" * (not residual)
 
     def tensors(self) -> list[Tensor]:
         return [self.x, *self.params, *([] if self.table is None else [self.table])]
@@ -117,10 +135,15 @@ class Case:
         residual = (rest[2 * count], self.orders) if self.table is not None else None
         return run(x, self.codes.to(x.dtype), self.orders, weights, self.masks, residual)
 
-    def outcome(self, run: Callable[..., Tensor], dtype: torch.dtype | None = None) -> list[Tensor]:
-        """The value and every gradient."""
-        leaves = [t.to(dtype or t.dtype, copy=True).requires_grad_() for t in self.tensors()]
-        y = self(run, *leaves)
+    def outcome(
+        self,
+        run: Callable[..., Tensor],
+        dtype: torch.dtype | None = None,
+        place: Callable[[Tensor], Tensor] = _same,
+    ) -> list[Tensor]:
+        """The value and every gradient; ``place`` says where inputs lie in memory."""
+        leaves = [place(t.to(dtype or t.dtype, copy=True)).requires_grad_() for t in self.tensors()]
+        y = torch.vmap(partial(self, run))(*leaves) if self.runs > 1 else self(run, *leaves)
         return [y.detach(), *torch.autograd.grad(y, leaves, self.grad.to(y.dtype))]
 
     def step(self, run: Callable[..., Tensor]) -> Step:
@@ -130,7 +153,8 @@ class Case:
 
 def declines(case: Case) -> str | None:
     found: list[str | None] = []
-    case(lambda *given: found.append(fused.supports(*given)) or given[0], *case.tensors())
+    tensors = [t[0] if case.runs > 1 else t for t in case.tensors()]
+    case(lambda *given: found.append(fused.supports(*given)) or given[0], *tensors)
     return found[0]
 
 
@@ -154,6 +178,7 @@ def check_all() -> None:
     check()
     check_products()
     check_layers()
+    check_code()
 
 
 def errors_of(
@@ -167,8 +192,7 @@ def errors_of(
         if not torch.equal(a, b)
     }
     for name, a, b, want in zip(names, fast, plain, exact, strict=True):
-        error, allowed = (float((t.double() - want).norm() / want.norm().clamp(min=1e-30)) for t in (a, b))
-        found[name] = error / max(allowed, float(torch.finfo(a.dtype).eps) / 4)
+        found[name] = ratio_of(a, b, want)[2]
     return found
 
 
@@ -272,10 +296,7 @@ def check_one(given: tuple[Any, ...], worst: dict[str, tuple[float, str]], preci
         plain, got, again = (case.outcome(run) for run in (reference_phi, fused.run, fused.run))
         found = {}
         for name, a, b, c, want in zip(case.names(), got, plain, again, exact, strict=True):
-            error, allowed = (
-                float((t.double() - want).norm() / want.norm().clamp(min=1e-30)) for t in (a, b)
-            )
-            found[name] = error, allowed, error / max(allowed, float(torch.finfo(case.x.dtype).eps) / 4)
+            found[name] = ratio_of(a, b, want)
             if not torch.equal(a, c):
                 off = float((a - c).norm())
                 say(f"check {precision}: {case.name}: TWO RUNS DIFFER in {name} by {off:.3g}")
@@ -287,6 +308,146 @@ def check_one(given: tuple[Any, ...], worst: dict[str, tuple[float, str]], preci
             say(f"check {precision}: {case.name}: {name} off by {error:.3g}, plain {allowed:.3g}")
         if key not in worst or not ratio <= worst[key][0]:
             worst[key] = ratio, f"draw {draw}, {case.name}"
+
+
+# ---------------------------------------------------------------------- many random cases
+
+UNTOUCHED = 0x7FC5
+"""Two bytes that are part of a NaN in float16, bfloat16 and float32."""
+ZONE = 2048
+
+
+class Zones:
+    """`torch` for the kernels' modules, with memory that nobody may touch around each allocation.
+
+    The memory itself is NaN at first too, so that what is not written shows in the result.
+    """
+
+    def __init__(self) -> None:
+        self.buffers: list[tuple[Tensor, int]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)
+
+    def empty(self, *shape: Any, dtype: torch.dtype, device: Any) -> Tensor:
+        sizes = torch.Size(shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        words = sizes.numel() * dtype.itemsize // 2
+        buffer = torch.full((words + 2 * ZONE,), UNTOUCHED, dtype=torch.int16, device=device)
+        self.buffers.append((buffer, words))
+        return buffer[ZONE : ZONE + words].view(dtype).view(sizes)
+
+    def empty_like(self, t: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        return self.empty(t.shape, dtype=dtype or t.dtype, device=t.device)
+
+    def holding(self, t: Tensor) -> Tensor:
+        return self.empty_like(t).copy_(t)
+
+    def intact(self) -> bool:
+        """Whether nothing was written into a zone since the last call."""
+        zones = [t for b, n in self.buffers for t in (b[:ZONE], b[ZONE + n :])]
+        self.buffers.clear()
+        return all(bool((torch.cat(zones[i : i + 64]) == UNTOUCHED).all()) for i in range(0, len(zones), 64))
+
+
+FUZZ_KINDS: tuple[dict[str, Any], ...] = (
+    {"d": 64, "deep": True, "many": True, "residual": True},
+    {"d": 64, "deep": True, "many": False, "residual": False},
+    {"d": 64, "deep": False, "many": True, "residual": True, "drop": 0.5},
+    {"d": 64, "deep": True, "many": True, "residual": True, "drop": 0.5, "second": 0.25, "numbered": True},
+    {"d": 64, "deep": True, "many": True, "residual": False, "drop": 0.0, "second": 0.1},
+    {"d": 64, "deep": True, "many": True, "residual": True, "runs": 3, "drop": 0.5},
+    {"d": 32, "deep": True, "many": True, "residual": True},
+    {"d": 32, "deep": False, "many": False, "residual": True, "drop": 0.1, "numbered": True},
+    {"d": 64, "deep": True, "many": True, "residual": True, "dtype": torch.bfloat16},
+    {"d": 32, "deep": True, "many": True, "residual": True, "dtype": torch.bfloat16, "drop": 0.5},
+    {"d": 64, "deep": True, "many": True, "residual": True, "precision": "high"},
+    {"d": 64, "deep": False, "many": False, "residual": False, "precision": "high"},
+    {"d": 32, "deep": True, "many": True, "residual": True, "precision": "high", "drop": 0.5},
+)
+"""What kernels are compiled for; the sizes of each are drawn."""
+
+
+def fuzz_cases(each: int = 5) -> list[tuple[str, dict[str, Any]]]:
+    """The precision and the arguments of `Case` of each case, the same in every call."""
+    generator = random.Random(29)
+    full = 132 * 64  # rows that a block on each processor takes
+    found = []
+    for kind in FUZZ_KINDS:
+        given = {k: v for k, v in kind.items() if k not in ("many", "precision")}
+        for number in range(each):
+            edge = generator.choice(
+                (64, 128, 1024, fused_kernels.FEW_ROWS, full, 4 * full, 6 * full, 12 * full)
+            )
+            rows = max(64, edge + generator.choice((-1, 0, 1))) if number else 64
+            rows = int(64 * 4700 ** generator.random()) if number == each - 1 else rows
+            numbers = generator.choice((2, 7, 63, 64, 100, 1000)) if kind["many"] else 1
+            found.append((kind.get("precision", "highest"), {"rows": rows, "numbers": numbers, **given}))
+    return found
+
+
+def fuzz() -> None:
+    """The fused φ: errors at most twice those of plain PyTorch, memory around it untouched, equal runs."""
+    zones, worst, faults = Zones(), 0.0, 0
+    for module in (fused_kernels, triton_halves):
+        module.torch = zones  # type: ignore[attr-defined]
+    cases = fuzz_cases()
+    for precision, given in cases:
+        with matmul_precision(precision):
+            ratio, fault = fuzz_one(given, zones)
+        worst, faults = max(worst, ratio), faults + bool(fault)
+        if fault:
+            say(f"fuzz FAULT {precision} {Case(**given).name}: {fault}")
+    say(f"fuzz: {len(cases)} cases, {faults} with faults, worst error {worst:.2f} times plain PyTorch")
+    check_code()
+
+
+def fuzz_one(given: dict[str, Any], zones: Zones) -> tuple[float, str]:
+    """The worst error over that of plain PyTorch, and what is wrong; of several draws, see `check_one`."""
+    fault = ""
+    for draw in range(DRAWS):
+        case = Case(**given, draw=draw)
+        if reason := declines(case):
+            return 0.0, f"declined, {reason}"
+        exact, plain = case.outcome(reference_phi, torch.float64), case.outcome(reference_phi)
+        got, *again = (case.outcome(fused.run, place=zones.holding) for _ in range(3))
+        names = case.names()
+        if not zones.intact():
+            return 9.0, "memory of others was written"
+        if any(not torch.equal(a, b) for other in again for a, b in zip(got, other, strict=True)):
+            return 9.0, "runs differ"
+        found = {n: ratio_of(*three)[2] for n, *three in zip(names, got, plain, exact, strict=True)}
+        worst = max(v if v == v else math.inf for v in found.values())
+        fault = ", ".join(f"{n} {v:.2f}" for n, v in found.items() if not v < 2)
+        if not fault:
+            break
+    return worst, fault
+
+
+def check_code() -> None:
+    """Registers that our kernels in this process read before they write them."""
+    names = r"ehnn\.ops\.(phi|linear|two_layers|softmax_sum)\..*kernels"
+    modules = [m for name, m in sys.modules.items() if re.fullmatch(names, name)]
+    kernels = {
+        f"{kernel.__module__} {kernel.__name__} {key}": compiled.asm["cubin"]
+        for kernel in {k for m in modules for k in vars(m).values() if hasattr(k, "device_caches")}
+        for caches in kernel.device_caches.values()
+        for key, compiled in caches[0].items()
+    }
+    with ThreadPoolExecutor(16) as pool:
+        texts = dict(zip(kernels, pool.map(disassembled, kernels.values()), strict=True))
+    with ProcessPoolExecutor(16, multiprocessing.get_context("fork")) as processes:
+        for name, bad in zip(texts, processes.map(read_before_written, texts.values()), strict=True):
+            if bad:
+                say(f"code FAULT {name}: {bad}")
+    say(f"code: {len(texts)} kernels were looked at")
+
+
+def ratio_of(got: Tensor, plain: Tensor, exact: Tensor) -> tuple[float, float, float]:
+    """The errors of both, and the first over the second."""
+    error, allowed = (
+        float((t.double() - exact).norm() / exact.norm().clamp(min=1e-30)) for t in (got, plain)
+    )
+    return error, allowed, error / max(allowed, float(torch.finfo(got.dtype).eps) / 4)
 
 
 def phi_sizes(sizes: tuple[int, ...] = (10**5, 10**6, 10**7)) -> None:
@@ -472,6 +633,9 @@ def warm(job: tuple[str, Any]) -> str:
             with matmul_precision(what[1]):
                 if declines(case) is None:
                     case.outcome(fused.run)
+        elif kind == "fuzz":
+            with matmul_precision(what[0]):
+                Case(**what[1]).outcome(fused.run)
         elif kind == "cost":
             cost(what)
         else:
@@ -487,6 +651,12 @@ def warm(job: tuple[str, Any]) -> str:
 
 def warm_jobs(parts: list[str]) -> list[tuple[str, Any]]:
     jobs: list[tuple[str, Any]] = []
+    if "fuzz" in parts:
+        jobs += [
+            ("fuzz", (precision, {**given, "rows": rows}))
+            for precision, given in fuzz_cases(1)
+            for rows in (64, fused_kernels.FEW_ROWS)
+        ]
     if "check" in parts:
         for precision in ("highest", "high"):
             jobs += [("check", (given, precision)) for given in check_cases(precision)]
@@ -602,7 +772,8 @@ def main() -> None:
         return
     if given.alone:
         run = {
-            "check": check_all, "pair": pairs, "cost": cost, "overlap": partial(overlaps, given.data_dir),
+            "fuzz": fuzz, "check": check_all, "pair": pairs, "cost": cost,
+            "overlap": partial(overlaps, given.data_dir),
             "steps": pairs, "phi": phi_sizes, "products": products,
         }  # fmt: skip
         (part,) = given.part

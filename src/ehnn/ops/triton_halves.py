@@ -2,7 +2,8 @@
 
 A half has 11 bits. Times a power of two that brings the largest of them to 2¹⁴, numbers are sums of a high
 and a low half, but for 2⁻²³ of themselves. high·low + low·high + high·high, added up in float32, leaves out
-2⁻²² of a product. A power of two serves a row, or a whole block.
+2⁻²² of a product; high·high alone, with PARTS = 1, is as accurate as TF32. A power of two serves a row, or a
+whole block.
 """
 
 from __future__ import annotations
@@ -27,34 +28,39 @@ def _power(amax):
 
 
 @triton.jit
-def _split(a):
-    """High and low halves."""
+def _split(a, PARTS: tl.constexpr = 2):
+    """High and low halves; the high ones twice where they are all."""
     high = a.to(tl.float16)
-    return high, (a - high.to(tl.float32)).to(tl.float16)
+    low = high
+    if PARTS == 2:
+        low = (a - high.to(tl.float32)).to(tl.float16)
+    return high, low
 
 
 @triton.jit
-def _halves_of_rows(a):
+def _halves_of_rows(a, PARTS: tl.constexpr = 2):
     """Halves, with a power of two for each row, and their inverses."""
     up, down = _power(tl.max(tl.abs(a), 1))
-    high, low = _split(a * up[:, None])
+    high, low = _split(a * up[:, None], PARTS)
     return high, low, down[:, None]
 
 
 @triton.jit
-def _halves(a):
+def _halves(a, PARTS: tl.constexpr = 2):
     """The same with one power of two; all NaN where a number is not finite."""
     amax = tl.max(tl.abs(a))
     up, down = _power(amax)
-    high, low = _split(a * (up + (amax - amax)))
+    high, low = _split(a * (up + (amax - amax)), PARTS)
     return high, low, down
 
 
 @triton.jit
-def _product(a_high, a_low, b_high, b_low):
-    total = tl.dot(a_low, b_high)
-    total = tl.dot(a_high, b_low, total)
-    return tl.dot(a_high, b_high, total)
+def _product(a_high, a_low, b_high, b_low, PARTS: tl.constexpr = 2):
+    if PARTS == 2:
+        total = tl.dot(a_high, b_low, tl.dot(a_low, b_high))
+        return tl.dot(a_high, b_high, total)
+    else:
+        return tl.dot(a_high, b_high)
 
 
 @triton.jit
@@ -73,9 +79,9 @@ def _total_kernel(
     tl.store(total + run * total_run + group * size + place, tl.sum(acc, 0), mask=place < size)
 
 
-def total_of(part: Tensor) -> Tensor:
-    """``[runs, count, size] → [runs, size]`` in a fixed order."""
-    while part.shape[1] > 1:
+def total_of(part: Tensor, most: int = 1) -> Tensor:
+    """``[runs, count, size] → [runs, most or fewer, size]`` in a fixed order."""
+    while part.shape[1] > most:
         runs, count, size = part.shape
         groups = triton.cdiv(count, GROUP)
         total = torch.empty((runs, groups, size), dtype=part.dtype, device=part.device)
@@ -83,7 +89,7 @@ def total_of(part: Tensor) -> Tensor:
             part, total, size, count, total.stride(0), GROUP=GROUP, BLOCK_P=32, BLOCK=64
         )
         part = total
-    return part[:, 0]
+    return part
 
 
 @cache

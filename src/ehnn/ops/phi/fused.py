@@ -11,9 +11,9 @@ h₁ and h₂ again and follows the formulas of `triton`, where the gradient of 
 
 It is off unless the environment variable ``EHNN_FUSED_PHI`` is 1.
 
-Products of float32 are three products of halves on tensor cores, see `triton_halves`: as accurate as float32,
-so that TF32, bfloat16 and autocast to it change nothing but the dtype of y. Sums and everything between
-products are float32.
+Products of float32 are three products of halves on tensor cores, see `triton_halves`: as accurate as float32.
+One serves where `torch.set_float32_matmul_precision` allows TF32, for rows in bfloat16 and in autocast to it:
+11 bits of mantissa, as TF32 has. Sums and everything between products are float32.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from torch import Tensor
 from ehnn.hypergraph import SparsePattern
 
 from ..autograd import differentiable, opaque
-from ..dispatch import in_forward_mode, not_on, old_triton
+from ..dispatch import in_forward_mode, not_on, old_triton, tf32
 from ..dropout import Mask, drawn
 from ..segment_sum.linear_map import Sum, sum_of, transposed_runs
 from ..segment_sum.triton import kernel as triton_sum
@@ -81,6 +81,7 @@ def run(
         [None if pairs is None else pairs.index for pairs in both],
         [None if pairs is None else sum_of(triton_sum, pairs, cut=True) for pairs in both],
         constants + [(0.0, None, None)] * missing,
+        1 if kind == torch.bfloat16 or tf32() else 2,
         kind,
     )
     first, *middle = weights.hidden
@@ -97,11 +98,12 @@ def _autocast(x: Tensor) -> torch.dtype | None:
 @dataclass(eq=False)
 class Fused:
     """What is constant: of both tables, where rows find their number and how the rows of a number are added
-    up; (p, rows, whole) of both masks; the dtype of y."""
+    up; (p, rows, whole) of both masks; how many halves a number is, and the dtype of y."""
 
     index: list[Tensor | None]
     sums: list[Sum | None]
     masks: list[tuple[float, Tensor | None, int | None]]
+    parts: int
     dtype: torch.dtype
 
     def with_seeds(self, seed1: Tensor | None, seed2: Tensor | None) -> tuple[Any, ...]:
@@ -114,22 +116,24 @@ def _phi_forward(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     params = [gamma, beta, w1, b1, *([] if w2 is None else [w2, b2]), w3, b3]
     given = of.with_seeds(seed1, seed2)
-    return _forward(x, of.index[0], of.index[1], codes, residual, params, *given, of.dtype)  # type: ignore[call-arg]
+    return _forward(x, of.index[0], of.index[1], codes, residual, params, *given, of.parts, of.dtype)  # type: ignore[call-arg]
 
 
 def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
     *tensors, halves, scales, table = kept
     x, codes, residual, seed1, seed2, gamma, beta, w1, _, w2, b2, *_ = tensors
     grad, (by_order, by_last), given = grads[0], of.sums, of.with_seeds(seed1, seed2)
-    dx, sums, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *given)
-    (runs, _, d), squares = x.shape, 2 if w2 is None else 3
-    flat, vectors = sums.split([squares * d * d, sums.shape[1] - squares * d * d], 1)
-    squared, vectors = flat.reshape(runs, squares, d, d), vectors.reshape(runs, -1, d)
-    of_b1, of_b3 = vectors[:, 0], vectors[:, 1]
-    of_table = vectors[:, :1] if by_order is None else transposed_runs(by_order, dz)
-    made = _unfold(sums, of_table, codes, gamma, beta, w1, w2 is not None)
+    dx, part, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *given, of.parts)
+    (runs, _, d), deep = x.shape, w2 is not None
+    of_table = None if by_order is None else transposed_runs(by_order, dz)
+    made, total = _unfold(part, of_table, codes, gamma, beta, w1, deep)
     of_w1, of_gamma, of_beta = made.split([w1[0].numel(), d, d], 1)
-    middle = (None, None) if w2 is None else (squared[:, 1], vectors[:, 2])
+    squared, vectors = total.split(
+        [(2 if deep else 1) * d * d, total.shape[1] - (2 if deep else 1) * d * d], 1
+    )
+    squared, vectors = squared.reshape(runs, -1, d, d), vectors.reshape(runs, -1, d)
+    of_b1, of_b3 = vectors[:, 0], vectors[:, 1]
+    middle = (squared[:, 0], vectors[:, 2]) if deep else (None, None)
     of_last = None if residual is None else of_b3.unsqueeze(1)
     if by_last is not None:
         of_last = transposed_runs(by_last, grad)
@@ -151,15 +155,18 @@ def _fake(
 def _fake_backward(
     grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Any, *_: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
+    from .fused_kernels import programs_backward
+
     (runs, rows, d), squares = x.shape, halves.shape[1]
-    shapes = (runs, squares * (d + 1) * d), (runs, 0 if index is None else rows, d)
+    shapes = (runs, programs_backward(x), squares * (d + 1) * d), (runs, 0 if index is None else rows, d)
     return torch.empty_like(x), *(x.new_empty(shape, dtype=torch.float32) for shape in shapes)  # type: ignore[return-value]
 
 
 def _fake_unfold(
-    sums: Tensor, table: Tensor, codes: Any, gamma: Any, beta: Any, w1: Tensor, _: Any
-) -> Tensor:
-    return sums.new_empty(sums.shape[0], w1[0].numel() + 2 * table.shape[2])
+    part: Tensor, table: Any, codes: Any, gamma: Tensor, beta: Any, w1: Tensor, _: Any
+) -> tuple[Tensor, Tensor]:
+    runs, d = gamma.shape
+    return part.new_empty(runs, w1[0].numel() + 2 * d), part.new_empty(runs, part.shape[2] - d * d)
 
 
 @opaque("ehnn::fused_phi", _fake)
@@ -167,33 +174,34 @@ def _forward(
     x: Tensor, index: Tensor | None, last_index: Tensor | None, codes: Tensor | None,
     residual: Tensor | None, params: List[Tensor], seed1: Tensor | None, p1: float,  # noqa: UP006
     rows1: Tensor | None, whole1: int | None, seed2: Tensor | None, p2: float, rows2: Tensor | None,
-    whole2: int | None, dtype: torch.dtype,
+    whole2: int | None, parts: int, dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import forward
 
     masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
-    return forward(x, index, last_index, codes, residual, params, masks, dtype)
+    return forward(x, index, last_index, codes, residual, params, masks, parts, dtype)
 
 
 @opaque("ehnn::fused_phi_backward", _fake_backward)
 def _backward(
     grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Tensor | None,
     b2: Tensor | None, seed1: Tensor | None, p1: float, rows1: Tensor | None, whole1: int | None,
-    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None,
+    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, parts: int,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import backward
 
     masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
-    return backward(grad, x, halves, scales, table, index, b2, masks)
+    return backward(grad, x, halves, scales, table, index, b2, masks, parts)
 
 
 @opaque("ehnn::fused_phi_unfold", _fake_unfold)
 def _unfold(
-    sums: Tensor, table: Tensor, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor, deep: bool
-) -> Tensor:
+    part: Tensor, table: Tensor | None, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor,
+    deep: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     from .fused_kernels import unfold
 
-    return unfold(sums, table, codes, gamma, beta, w1, deep)
+    return unfold(part, table, codes, gamma, beta, w1, deep)
 
 
 _function = differentiable(

@@ -27,10 +27,13 @@ import triton.language as tl
 from torch import Tensor
 
 from ..dropout.triton_kernels import _kept, rows_of
-from ..triton_halves import _halves, _halves_of_rows, _product, processors, total_of
+from ..triton_halves import GROUP, _halves, _halves_of_rows, _product, processors, total_of
 
-BLOCK = 64
-"""Rows of a block. With 32 the compiled kernel reads memory that is not its own (Triton 3.6, H200)."""
+BLOCK, SMALL_BLOCK = 64, 16
+"""Rows of a block. With 32, the assembler of Triton 3.6 makes code that reads registers before it writes them
+(``ehnn_paper.measure.machine_code``)."""
+FEW_ROWS = 16384
+"""Below so many rows, in all runs, blocks are small, so that there are enough programs."""
 FORWARD, BACKWARD = (6, 168), (4, 255)
 """Programs for each processor, and registers of a thread."""
 
@@ -47,10 +50,14 @@ def _square(w, ROW: tl.constexpr, D: tl.constexpr):
 
 
 @triton.jit
-def _both(parts, which: tl.constexpr, D: tl.constexpr):
+def _both(halves, which: tl.constexpr, D: tl.constexpr, PARTS: tl.constexpr):
     """High and low halves of a weight."""
-    parts += 2 * which * D * D
-    return _square(parts, D, D), _square(parts + D * D, D, D)
+    halves += 2 * which * D * D
+    high = _square(halves, D, D)
+    low = high
+    if PARTS == 2:
+        low = _square(halves + D * D, D, D)
+    return high, low
 
 
 @triton.jit
@@ -175,21 +182,21 @@ def _normal(x, D: tl.constexpr):
 
 @triton.jit(do_not_specialize=["rows", "whole1", "whole2"])
 def _forward_kernel(
-    x, table, index, last, last_index, parts, scales, b2, seed1, seed2, numbers1, numbers2, whole1, whole2,
+    x, table, index, last, last_index, halves, scales, b2, seed1, seed2, numbers1, numbers2, whole1, whole2,
     p1, p2, scale1, scale2, rows, x_run, t_run, l_run, b2_run, y, y_run, Y_ROW: tl.constexpr,
     X_ROW: tl.constexpr, BLOCK: tl.constexpr, D: tl.constexpr, DEEP: tl.constexpr, ORDERS: tl.constexpr,
     LASTS: tl.constexpr, DROP1: tl.constexpr, DROP2: tl.constexpr, NUMBERED1: tl.constexpr,
-    NUMBERED2: tl.constexpr,
+    NUMBERED2: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """ORDERS, LASTS: whether the tables have many rows. DEEP: whether there is a second hidden layer."""
     run, squares = tl.program_id(1).to(tl.int64), 3 if DEEP else 2
-    parts += run * squares * 2 * D * D
+    halves += run * squares * 2 * D * D
     scales += run * squares
-    w1, w1_low = _both(parts, 0, D)
-    w3, w3_low = _both(parts, 2 if DEEP else 1, D)
+    w1, w1_low = _both(halves, 0, D, PARTS)
+    w3, w3_low = _both(halves, 2 if DEEP else 1, D, PARTS)
     down1, down3 = tl.load(scales), tl.load(scales + squares - 1)
     if DEEP:
-        w2, w2_low = _both(parts, 1, D)
+        w2, w2_low = _both(halves, 1, D, PARTS)
         down2 = tl.load(scales + 1)
         bias = tl.load(b2 + run * b2_run + tl.arange(0, D))[None, :].to(tl.float32)
     start, end, step = tl.program_id(0), tl.cdiv(rows, BLOCK), tl.num_programs(0)
@@ -197,18 +204,18 @@ def _forward_kernel(
         first = tl.cast(block, tl.int64) * BLOCK
         live = tl.arange(0, BLOCK) < rows - first
         xhat, _ = _normal(_rows(x + run * x_run, first, live, X_ROW, BLOCK, D, False), D)
-        high, low, down = _halves_of_rows(xhat)
-        h = _product(high, low, tl.trans(w1), tl.trans(w1_low)) * (down * down1)
+        high, low, down = _halves_of_rows(xhat, PARTS)
+        h = _product(high, low, tl.trans(w1), tl.trans(w1_low), PARTS) * (down * down1)
         h += _from_table(table + run * t_run, index, first, live, BLOCK, D, ORDERS)
         h = _act(h, first, live, seed1 + run, numbers1, whole1, p1, scale1, BLOCK, D, DROP1, NUMBERED1, False)
-        high, low, down = _halves_of_rows(h)
+        high, low, down = _halves_of_rows(h, PARTS)
         if DEEP:
-            h = _product(high, low, tl.trans(w2), tl.trans(w2_low)) * (down * down2) + bias
+            h = _product(high, low, tl.trans(w2), tl.trans(w2_low), PARTS) * (down * down2) + bias
             h = _act(
                 h, first, live, seed2 + run, numbers2, whole2, p2, scale2, BLOCK, D, DROP2, NUMBERED2, False
             )
-            high, low, down = _halves_of_rows(h)
-        value = _product(high, low, tl.trans(w3), tl.trans(w3_low)) * (down * down3)
+            high, low, down = _halves_of_rows(h, PARTS)
+        value = _product(high, low, tl.trans(w3), tl.trans(w3_low), PARTS) * (down * down3)
         value += _from_table(last + run * l_run, last_index, first, live, BLOCK, D, LASTS)
         value += _rows(x + run * x_run, first, live, X_ROW, BLOCK, D, True)
         _store(y + run * y_run, value, first, live, Y_ROW, BLOCK, D)
@@ -235,11 +242,11 @@ def _add_square(sums, value, more, ROW: tl.constexpr, COL: tl.constexpr, D: tl.c
 
 @triton.jit(do_not_specialize=["rows", "whole1", "whole2"])
 def _backward_kernel(
-    x, table, index, parts, scales, b2, seed1, seed2, numbers1, numbers2, whole1, whole2, p1, p2, scale1,
+    x, table, index, halves, scales, b2, seed1, seed2, numbers1, numbers2, whole1, whole2, p1, p2, scale1,
     scale2, rows, x_run, t_run, b2_run, grad, g_run, dx, dx_run, dz, sums, size,
     G_ROW: tl.constexpr, DX_ROW: tl.constexpr, X_ROW: tl.constexpr,
     BLOCK: tl.constexpr, D: tl.constexpr, DEEP: tl.constexpr, ORDERS: tl.constexpr, DROP1: tl.constexpr,
-    DROP2: tl.constexpr, NUMBERED1: tl.constexpr, NUMBERED2: tl.constexpr,
+    DROP2: tl.constexpr, NUMBERED1: tl.constexpr, NUMBERED2: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """Sums of a program: of z̄₁ x̂ᵀ, (z̄₂ h₁ᵀ,) ȳ h₂ᵀ; of z̄₁, ȳ, (z̄₂). For many ORDERS z̄₁ is written too.
 
@@ -250,13 +257,13 @@ def _backward_kernel(
     start, end, step = tl.program_id(0), tl.cdiv(rows, BLOCK), tl.num_programs(0)
     sums += (run * step + start) * size
     vectors = sums + squares * D * D
-    parts += run * squares * 2 * D * D
+    halves += run * squares * 2 * D * D
     scales += run * squares
-    w1, w1_low = _both(parts, 0, D)
-    w3, w3_low = _both(parts, 2 if DEEP else 1, D)
+    w1, w1_low = _both(halves, 0, D, PARTS)
+    w3, w3_low = _both(halves, 2 if DEEP else 1, D, PARTS)
     down1, down3 = tl.load(scales), tl.load(scales + squares - 1)
     if DEEP:
-        w2, w2_low = _both(parts, 1, D)
+        w2, w2_low = _both(halves, 1, D, PARTS)
         down2 = tl.load(scales + 1)
         bias = tl.load(b2 + run * b2_run + cols)[:, None].to(tl.float32)
     table += run * t_run
@@ -266,42 +273,42 @@ def _backward_kernel(
         first, more = tl.cast(block, tl.int64) * BLOCK, block >= step
         live = tl.arange(0, BLOCK) < rows - first
         xhat, _ = _normal(_rows(x, first, live, X_ROW, BLOCK, D, False), D)
-        n, n_low, n_down = _halves(xhat)
-        h = _product(w1, w1_low, tl.trans(n), tl.trans(n_low)) * (n_down * down1)
+        n, n_low, n_down = _halves(xhat, PARTS)
+        h = _product(w1, w1_low, tl.trans(n), tl.trans(n_low), PARTS) * (n_down * down1)
         if ORDERS:
             number = _numbers(index, first, live, BLOCK)
             h += tl.load(table + number[None, :] * D + cols[:, None])
         else:
             h += tl.load(table + cols)[:, None]
         h = _act(h, first, live, seed1 + run, numbers1, whole1, p1, scale1, BLOCK, D, DROP1, NUMBERED1, True)
-        h1, h1_low, h1_down = _halves(h)
+        h1, h1_low, h1_down = _halves(h, PARTS)
         h2, h2_low, h2_down = h1, h1_low, h1_down
         if DEEP:
-            h = _product(w2, w2_low, h1, h1_low) * (h1_down * down2) + bias
+            h = _product(w2, w2_low, h1, h1_low, PARTS) * (h1_down * down2) + bias
             h = _act(
                 h, first, live, seed2 + run, numbers2, whole2, p2, scale2, BLOCK, D, DROP2, NUMBERED2, True
             )
-            h2, h2_low, h2_down = _halves(h)
+            h2, h2_low, h2_down = _halves(h, PARTS)
         g = _rows(grad, first, live, G_ROW, BLOCK, D, False)
         _add(vectors + D, tl.sum(g, 0), more, D)
-        high, low, down = _halves(g)
-        value = _product(h2, h2_low, high, low) * (h2_down * down)
+        high, low, down = _halves(g, PARTS)
+        value = _product(h2, h2_low, high, low, PARTS) * (h2_down * down)
         _add_square(sums + (squares - 1) * D * D, value, more, 1, D, D)
-        z = _product(tl.trans(w3), tl.trans(w3_low), tl.trans(high), tl.trans(low)) * (down * down3)
+        z = _product(tl.trans(w3), tl.trans(w3_low), tl.trans(high), tl.trans(low), PARTS) * (down * down3)
         if DEEP:
             z = tl.where(h2 > 0, z * scale2, 0.0)
             _add(vectors + 2 * D, tl.sum(z, 1), more, D)
-            high, low, down = _halves(z)
-            value = _product(high, low, tl.trans(h1), tl.trans(h1_low)) * (h1_down * down)
+            high, low, down = _halves(z, PARTS)
+            value = _product(high, low, tl.trans(h1), tl.trans(h1_low), PARTS) * (h1_down * down)
             _add_square(sums + D * D, value, more, D, 1, D)
-            z = _product(tl.trans(w2), tl.trans(w2_low), high, low) * (down * down2)
+            z = _product(tl.trans(w2), tl.trans(w2_low), high, low, PARTS) * (down * down2)
         z = tl.where(h1 > 0, z * scale1, 0.0)
         _add(vectors, tl.sum(z, 1), more, D)
-        high, low, down = _halves(z)
-        _add_square(sums, _product(high, low, n, n_low) * (n_down * down), more, D, 1, D)
+        high, low, down = _halves(z, PARTS)
+        _add_square(sums, _product(high, low, n, n_low, PARTS) * (n_down * down), more, D, 1, D)
         if ORDERS:
             _store(dz + run * rows * D, tl.trans(z), first, live, D, BLOCK, D)
-        dn = tl.trans(_product(tl.trans(w1), tl.trans(w1_low), high, low) * (down * down1))
+        dn = tl.trans(_product(tl.trans(w1), tl.trans(w1_low), high, low, PARTS) * (down * down1))
         xhat, rstd = _normal(_rows(x, first, live, X_ROW, BLOCK, D, True), D)
         along = tl.sum(dn * xhat, 1) / D
         dn = rstd[:, None] * (dn - (tl.sum(dn, 1) / D)[:, None] - xhat * along[:, None])
@@ -313,33 +320,80 @@ def _backward_kernel(
 # ---------------------------------------------------------------------- gradients of the first layer
 
 
-@triton.jit(do_not_specialize=["orders", "width"])
-def _unfold_kernel(
-    sums, table, gamma, beta, w1, codes, made, size, made_run, orders, width, table_run, gamma_run, beta_run,
-    w1_run, c_run, T_ROW: tl.constexpr, W1_ROW: tl.constexpr, C_ROW: tl.constexpr, D: tl.constexpr,
-    C: tl.constexpr, DEEP: tl.constexpr,
+@triton.jit
+def _total(part, count, size, live, place, P: tl.constexpr, BLOCK: tl.constexpr):
+    """The sums of ``count`` parts at some places."""
+    acc = tl.zeros([P, BLOCK], tl.float32)
+    for first in range(0, count, P):
+        p = first + tl.arange(0, P)
+        both = (p < count)[:, None] & live[None, :]
+        acc += tl.load(part + p[:, None] * size + place[None, :], mask=both, other=0.0)
+    return tl.sum(acc, 0)
+
+
+@triton.jit
+def _unfold_columns(
+    part, vectors, gamma, beta, w1, made, first, count, size, wide, W1_ROW: tl.constexpr, D: tl.constexpr
+):
+    """8 columns of the gradients of W₁, γ and β."""
+    i, j = tl.arange(0, D), tl.arange(0, 8) + first
+    place = (i[:, None] * D + j[None, :]).reshape(D * 8)
+    x = _total(part, count, size, place >= 0, place, 16, D * 8).reshape(D, 8)
+    s = _total(vectors, count, size, i >= 0, i, 32, D)
+    w = tl.load(w1 + i[:, None] * W1_ROW + j[None, :]).to(tl.float32)
+    scale, shift = tl.load(gamma + j)[None, :].to(tl.float32), tl.load(beta + j)[None, :].to(tl.float32)
+    tl.store(made + i[:, None] * wide + j[None, :], x * scale + s[:, None] * shift)
+    tl.store(made + D * wide + j, tl.sum(w * x, 0))
+    tl.store(made + D * (wide + 1) + j, tl.sum(w * s[:, None], 0))
+
+
+@triton.jit
+def _unfold_codes(
+    vectors, table, codes, made, count, size, orders, width, T_ROW: tl.constexpr, C_ROW: tl.constexpr,
+    D: tl.constexpr, C: tl.constexpr, ORDERS: tl.constexpr,
 ):  # fmt: skip
-    """Of X = Σ z̄₁ x̂ᵀ, s = Σ z̄₁ and such sums by order, in ``table``, the gradients of W₁, γ and β."""
-    run, i = tl.program_id(1).to(tl.int64), tl.arange(0, D)
-    made += run * made_run
-    if tl.program_id(0) == 0:
-        sums += run * size
-        x, s = _square(sums, D, D), tl.load(sums + (3 if DEEP else 2) * D * D + i)
-        w = _square(w1 + run * w1_run, W1_ROW, D).to(tl.float32)
-        scale = tl.load(gamma + run * gamma_run + i)[None, :].to(tl.float32)
-        shift = tl.load(beta + run * beta_run + i)[None, :].to(tl.float32)
-        tl.store(made + i[:, None] * (D + width) + i[None, :], x * scale + s[:, None] * shift)
-        tl.store(made + D * (D + width) + i, tl.sum(w * x, 0))
-        tl.store(made + D * (D + width + 1) + i, tl.sum(w * s[:, None], 0))
-    elif C > 0:
-        total = tl.zeros([D, C], tl.float32)
+    """The columns of the gradient of W₁ that codes meet."""
+    i, c = tl.arange(0, D), tl.arange(0, C)
+    value = tl.zeros([D, C], tl.float32)
+    if ORDERS:
         for first in range(0, orders, 16):
-            of_order = _small_table(table + run * table_run, first, orders, T_ROW, D, D)
-            code = _small_table(codes + run * c_run, first, orders, C_ROW, C, width)
-            total += tl.dot(tl.trans(of_order), code, input_precision="ieee")
-        c = tl.arange(0, C)
-        at = made + i[:, None] * (D + width) + D + c[None, :]
-        tl.store(at, total, mask=(c < width)[None, :])
+            of_order = _small_table(table, first, orders, T_ROW, D, D)
+            code = _small_table(codes, first, orders, C_ROW, C, width)
+            value += tl.dot(tl.trans(of_order), code, input_precision="ieee")
+    else:
+        one = tl.load(codes + c, mask=c < width, other=0.0).to(tl.float32)
+        value += _total(vectors, count, size, i >= 0, i, 32, D)[:, None] * one[None, :]
+    at = made + i[:, None] * (D + width) + D + c[None, :]
+    tl.store(at, value, mask=(c < width)[None, :])
+
+
+@triton.jit(do_not_specialize=["count", "orders", "width"])
+def _unfold_kernel(
+    part, table, gamma, beta, w1, codes, made, total, count, size, orders, width, table_run, gamma_run,
+    beta_run, w1_run, c_run, T_ROW: tl.constexpr, W1_ROW: tl.constexpr, C_ROW: tl.constexpr, D: tl.constexpr,
+    C: tl.constexpr, DEEP: tl.constexpr, ORDERS: tl.constexpr,
+):  # fmt: skip
+    """Sums over programs; of X = Σ z̄₁ x̂ᵀ, s = Σ z̄₁ and such sums by order, in ``table``, the gradients of
+    W₁, γ and β. The first programs take 8 columns of X each, the next one codes, the others all but X."""
+    run, which = tl.program_id(1).to(tl.int64), tl.program_id(0)
+    slabs: tl.constexpr = D // 8
+    part += run * count * size
+    made += run * D * (D + width + 2)
+    vectors = part + (3 if DEEP else 2) * D * D
+    if which < slabs:
+        _unfold_columns(
+            part, vectors, gamma + run * gamma_run, beta + run * beta_run, w1 + run * w1_run, made, which * 8,
+            count, size, D + width, W1_ROW, D,
+        )  # fmt: skip
+    elif which > slabs:
+        place = D * D + (which - slabs - 1) * 64 + tl.arange(0, 64)
+        value = _total(part, count, size, place < size, place, 32, 64)
+        tl.store(total + run * (size - D * D) + place - D * D, value, mask=place < size)
+    elif C > 0:
+        _unfold_codes(
+            vectors, table + run * table_run, codes + run * c_run, made, count, size, orders, width, T_ROW,
+            C_ROW, D, C, ORDERS,
+        )  # fmt: skip
 
 
 # ---------------------------------------------------------------------- launches
@@ -347,7 +401,7 @@ def _unfold_kernel(
 
 def forward(
     x: Tensor, index: Tensor | None, last_index: Tensor | None, codes: Tensor | None, residual: Tensor | None,
-    params: list[Tensor], masks: Masks, dtype: torch.dtype,
+    params: list[Tensor], masks: Masks, parts: int, dtype: torch.dtype,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """y ``[runs, rows, d]``, and for the backward pass the halves of the weights, their powers of two and the
     table ``[runs, orders, d]``; ``params`` are γ, β, W₁, b₁, (W₂, b₂,) W₃, b₃."""
@@ -371,7 +425,7 @@ def forward(
     y = torch.empty_like(x, dtype=dtype)
     places = [x if t is None else t.contiguous() for t in (index, last_index)]
     masked, drop = _masks(x, masks)
-    grid, shape = _launch(FORWARD, x)
+    grid, shape = _launch(FORWARD, x, parts)
     _forward_kernel[grid](
         x, table, places[0], last, places[1], halves, scales, b2, *masked, x.stride(0), table.stride(0),
         last.stride(0), b2.stride(0), y, y.stride(0), Y_ROW=y.stride(1), X_ROW=x.stride(1), DEEP=deep,
@@ -382,15 +436,15 @@ def forward(
 
 def backward(
     grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Tensor | None,
-    b2: Tensor | None, masks: Masks,
+    b2: Tensor | None, masks: Masks, parts: int,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradient of x; sums over rows, see `_backward_kernel`; and the gradient of what the table is added
-    to (``[runs, 0, d]`` for a table of one row)."""
+    """The gradient of x; sums over the rows of each program, see `_backward_kernel`; and the gradient of what
+    the table is added to (``[runs, 0, d]`` for a table of one row)."""
     x, grad = rows_of(x), rows_of(grad)
     (runs, rows, d), squares = x.shape, halves.shape[1]
     b2 = scales if b2 is None else b2.contiguous()
     empty = partial(torch.empty, dtype=torch.float32, device=x.device)
-    grid, shape = _launch(BACKWARD, x)
+    grid, shape = _launch(BACKWARD, x, parts)
     size = squares * (d + 1) * d
     dx, part = torch.empty_like(x), empty((runs, grid[0], size))
     dz = empty((runs, 0 if index is None else rows, d))
@@ -401,23 +455,28 @@ def backward(
         G_ROW=grad.stride(1), DX_ROW=dx.stride(1), X_ROW=x.stride(1), DEEP=squares == 3,
         ORDERS=index is not None, **drop, **shape,
     )  # fmt: skip
-    return dx, total_of(part), dz
+    return dx, part, dz
 
 
 def unfold(
-    sums: Tensor, table: Tensor, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor, deep: bool
-) -> Tensor:
-    """``[runs, d (d + c) + 2 d]``: the gradients of W₁, γ and β, of sums and the gradient of the table."""
+    part: Tensor, table: Tensor | None, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor,
+    deep: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """``[runs, d (d + c) + 2 d]``: the gradients of W₁, γ and β, of sums of programs and the gradient of the
+    table (None for one of one row); and the sums over all programs but for the first square."""
     gamma, beta, w1 = (t if t.stride(-1) == 1 else t.contiguous() for t in (gamma, beta, w1))
-    table = rows_of(table)
-    (runs, orders, d), (width, codes) = table.shape, _codes(codes, table)
-    made = torch.empty(runs, d * (d + width + 2), dtype=torch.float32, device=sums.device)
-    _unfold_kernel[2 if width else 1, runs](
-        sums, table, gamma, beta, w1, codes, made, sums.stride(0), made.stride(0), orders, width,
-        *(t.stride(0) for t in (table, gamma, beta, w1, codes)), T_ROW=table.stride(1), W1_ROW=w1.stride(1),
-        C_ROW=codes.stride(1), D=d, C=_block(width), DEEP=deep, num_warps=4,
+    part, (runs, d), (width, codes) = total_of(part, GROUP), gamma.shape, _codes(codes, w1)
+    of_table = w1 if table is None else rows_of(table)
+    count, size = part.shape[1:]
+    made = torch.empty(runs, d * (d + width + 2), dtype=torch.float32, device=part.device)
+    total = torch.empty(runs, size - d * d, dtype=torch.float32, device=part.device)
+    _unfold_kernel[d // 8 + 1 + triton.cdiv(size - d * d, 64), runs](
+        part, of_table, gamma, beta, w1, codes, made, total, count, size, of_table.shape[1], width,
+        *(t.stride(0) for t in (of_table, gamma, beta, w1, codes)), T_ROW=of_table.stride(1),
+        W1_ROW=w1.stride(1), C_ROW=codes.stride(1), D=d, C=_block(width), DEEP=deep, ORDERS=table is not None,
+        num_warps=4,
     )  # fmt: skip
-    return made
+    return made, total
 
 
 def _codes(codes: Tensor | None, x: Tensor) -> tuple[int, Tensor]:
@@ -437,11 +496,18 @@ def _eight(params: list[Tensor]) -> list[Tensor]:
     return dense if len(dense) == 8 else [*dense[:4], *dense[2:]]
 
 
-def _launch(config: tuple[int, int], x: Tensor) -> tuple[tuple[int, int], dict[str, Any]]:
+def _launch(config: tuple[int, int], x: Tensor, parts: int) -> tuple[tuple[int, int], dict[str, Any]]:
     """The grid, and what both kernels take at compile time."""
     (runs, rows, d), (each, registers) = x.shape, config
-    programs = min(triton.cdiv(rows, BLOCK), max(1, processors(x.device) * each // runs))
-    return (programs, runs), {"BLOCK": BLOCK, "D": d, "num_warps": 4, "num_stages": 1, "maxnreg": registers}
+    block = SMALL_BLOCK if runs * rows < FEW_ROWS else BLOCK
+    programs = min(triton.cdiv(rows, block), max(1, processors(x.device) * each // runs))
+    shape = {"BLOCK": block, "D": d, "PARTS": parts, "num_warps": 4, "num_stages": 1, "maxnreg": registers}
+    return (programs, runs), shape
+
+
+def programs_backward(x: Tensor) -> int:
+    """How many programs `backward` has for each run, and so the sums that it returns."""
+    return _launch(BACKWARD, x, 2)[0][0]
 
 
 def _masks(x: Tensor, masks: Masks) -> tuple[list[Any], dict[str, bool]]:
