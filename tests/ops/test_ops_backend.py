@@ -9,7 +9,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ehnn.ops import explain, segment_softmax_sum, segment_sum, use_backend
 from ehnn.ops._native.compiled import missing
-from ehnn.ops.autograd import opaque
+from ehnn.ops.autograd import differentiable, opaque
 from ehnn.ops.dispatch import backend_of
 
 from .ops_helpers import patterns
@@ -81,3 +81,14 @@ def test_an_opaque_function_is_an_operator_for_those_that_watch_and_a_plain_call
         assert doubled(mode.from_tensor(x)).shape == (3,)
     assert len(calls) == 2  # shapes alone
     assert torch.compile(lambda x: doubled(x) + 1, backend="aot_eager", fullgraph=True)(x).tolist() == [3] * 3
+
+
+def test_what_a_kernel_gives_may_be_overwritten() -> None:
+    """As the outcome of a product is, by the steps of φ behind it."""
+    double = differentiable(
+        "double", lambda _, x: (2 * x,), lambda _, kept, grads: (2 * grads[0],), keep=lambda *_: ()
+    )
+    x = torch.ones(3, requires_grad=True)
+    y = double(None, x)[0].add_(1).relu_()
+    assert y.tolist() == [3.0, 3.0, 3.0]
+    assert torch.autograd.grad(y.sum(), x)[0].tolist() == [2.0, 2.0, 2.0]

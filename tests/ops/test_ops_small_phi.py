@@ -5,8 +5,6 @@ import torch
 
 from ehnn.hypergraph.pairs import selection
 from ehnn.ops import Mask, PhiWeights, phi
-from ehnn.ops.autograd import differentiable
-from ehnn.ops.phi.steps import join, shifted_relu
 
 from .ops_helpers import assert_passes_interpreted
 
@@ -39,16 +37,3 @@ def test_a_mask_for_other_rows_is_refused():
     mask = Mask(torch.tensor(1), 0.5, torch.arange(3), 9)
     with pytest.raises(ValueError, match="3 rows of a whole, but x has 2"):
         phi(torch.zeros(2, 18), None, None, weights(16), (None, mask))
-
-
-def test_steps_take_what_a_kernel_returned():
-    """Which is a view, and PyTorch lets nobody overwrite that; the mask is PyTorch's own."""
-    kernel = differentiable(
-        "double", lambda _, x: (2 * x,), lambda _, kept, grads: (2 * grads[0],), keep=lambda *_: ()
-    )
-    x, table = torch.randn(4, 3, requires_grad=True), torch.randn(1, 3)
-    for y, slope in (
-        (shifted_relu(kernel(None, x)[0], table, None, Mask(None, 0.0)), 2.0 * (2 * x + table > 0)),
-        (join(kernel(None, x)[0], x, table, None), torch.full_like(x, 3.0)),
-    ):
-        torch.testing.assert_close(torch.autograd.grad(y.sum(), x)[0], slope)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 import typer
 
 from ehnn_paper.commands.experiments import EXPERIMENTS, Request
@@ -53,6 +55,12 @@ def test_simple_answers(folder: Path, model: str) -> None:
     assert 0 <= found["macro-f1"] <= 100
     if "members" in model or "history" in model:
         assert found["accuracy"] > 90
+
+
+def test_a_network_reads_the_structure_where_all_features_are_equal(folder: Path) -> None:
+    data = load("iAF692", 0, str(folder))
+    blank, none = (replace(data, h=data.h.replace(x=x)) for x in (torch.ones(60, 3), None))
+    assert measure("hgnn", blank, 0, "cpu") == measure("hgnn", none, 0, "cpu")
 
 
 def test_the_command(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Dropout whose mask is a function of a seed, so that many runs can share one computation."""
+"""Dropout whose mask is a function of a seed: recomputed, not stored, and many runs share one computation."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ehnn.ops import Mask, seeded_dropout
 
+_SEEDS = 2**62
 
 class Rows(Enum):
     """What the rows are that a part of a layer sees."""
@@ -21,11 +22,11 @@ class Rows(Enum):
 
 
 class Dropout(nn.Module):
-    """Dropout that is either PyTorch's own or, once seeded, a pure function of its seed.
+    """Dropout whose mask is a hash of (seed, number of rows, element), the same on every device.
 
-    `ehnn.training` gives each run, module and step a seed of its own through the buffer ``seed``. The
-    mask is then a hash of (seed, number of rows, element), the same on every device and whether runs
-    are trained alone or side by side under ``torch.vmap``, and nothing has to be saved to resume.
+    PyTorch's generator draws a seed at each call, unless `ehnn.training` gives each run, module and step one
+    of its own through the buffer ``seed``: then runs are the same trained alone or side by side under
+    ``torch.vmap``, and nothing has to be saved to resume.
 
     Where ``x`` holds only some rows of a whole (on one of several ranks), ``rows`` names them, and each has
     the mask that it would have in the whole.
@@ -59,10 +60,11 @@ class Dropout(nn.Module):
 
     @property
     def mask(self) -> Mask | None:
-        """The mask of this step, which PyTorch draws unless there is a seed; None if nothing is dropped."""
+        """The mask of this step, of a seed that PyTorch draws if none is given; None: nothing is dropped."""
         if not self.training or self.p == 0:
             return None
-        return Mask(self.seed, self.p, *(self.rows or ())) if self.seeded else Mask(None, self.p)
+        seed = self.seed if self.seeded else torch.randint(_SEEDS, (), device=self.seed.device)
+        return Mask(seed, self.p, *(self.rows or ()))
 
     def extra_repr(self) -> str:
         return f"p={self.p}"

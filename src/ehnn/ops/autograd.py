@@ -186,7 +186,8 @@ def _all_runs(kernel: Kernel, static: Any, depth: int, tensors: Tensors) -> tupl
     """``kernel`` of tensors with exactly one dimension for runs."""
     if depth == 0:
         made = kernel(static, *(None if t is None else t.unsqueeze(0) for t in tensors))
-        return tuple(None if t is None else t.squeeze(0) for t in made)
+        # A view that a function makes inside may not be overwritten by its caller; this is none.
+        return tuple(None if t is None else torch.ops.aten._unsafe_view(t, t.shape[1:]) for t in made)
     if depth == 1:
         return kernel(static, *tensors)
     lead = next(t.shape[:depth] for t in tensors if t is not None)

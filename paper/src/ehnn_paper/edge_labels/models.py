@@ -55,11 +55,13 @@ def _logistic(data: Labelled, blocks: tuple[str, ...], directed: bool, penalty: 
 def network(model: str, data: Labelled, seed: int, device: str) -> Found:
     """A network on the dual, the better of two settings on a fifth of its labels.
 
-    Features of a hyperedge are the mean of those of its members.
+    Features of a hyperedge are the mean of those of its members. Features that are all equal say nothing and
+    are dropped, so that the network reads the structure instead.
     """
     h = data.h.replace(roles=None)
     if h.x is not None:
-        h = h.replace(x=None, edge_x=segment_mean(h.x, h.incidence))
+        told = bool((h.x != h.x[:1]).any())
+        h = h.replace(x=None, edge_x=segment_mean(h.x, h.incidence) if told else None)
     found = []
     for setting in SETTINGS:
         fixed: dict[str, Any] = {

@@ -11,9 +11,10 @@ import numpy as np
 from .outputs import Output
 
 Array = np.ndarray
-STRENGTHS = (0.01, 0.1, 1.0, 10.0)
-"""Inverse penalties that are tried."""
 _STEPS = 120
+_CLOSE, _CLOSER = 1e-3, 1e-4
+"""Gradients (means over the rows) at which a fit ends: with a strong penalty or few rows, and with a weak one
+and many rows, where a few that are still wrong hardly count in the mean."""
 _FAR = 3.0
 """Other rows are clipped to this multiple of the largest value of a sparse column in fit."""
 _CONSTANT = 1e-6
@@ -102,7 +103,8 @@ def _classes(x: Any, y: Array, weight: Array | None, strength: float, output: Ou
     if len(found) < 2 or x.shape[1] == 0:
         bias = np.log(output.prior(y, weight))
         return coefficients, bias
-    model = LogisticRegression(C=strength, max_iter=_STEPS, tol=1e-3)
+    close = _CLOSE if strength <= 1 else min(_CLOSE, max(_CLOSER, 0.5 / len(y)))
+    model = LogisticRegression(C=strength, max_iter=_STEPS, tol=close)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not converged: the validation rows judge it
         model.fit(x, y, weight)

@@ -97,18 +97,15 @@ def _plain_shifted_relu(z: Tensor, table: Tensor, pairs: SparsePattern | None, m
 
 
 def _plain_join(z: Tensor, x: Tensor, table: Tensor, pairs: SparsePattern | None) -> Tensor:
-    return _add(z.add_(x) if _own(z) else z + x, table, pairs)
+    if transformed():
+        return z + x + (table if pairs is None else broadcast_rows(table, pairs))
+    return _add(z.add_(x), table, pairs)
 
 
 def _add(z: Tensor, table: Tensor, pairs: SparsePattern | None) -> Tensor:
     shift = table if pairs is None else broadcast_rows(table, pairs)
-    return z.add_(shift) if _own(z) else z + shift
-
-
-def _own(z: Tensor) -> bool:
-    """Whether z can be overwritten: under a transform it may have fewer runs than what is added to it, and
-    what a kernel returned may be a view."""
-    return not transformed() and not z._is_view()
+    # Under a transform, z may have fewer runs than what is added to it.
+    return z + shift if transformed() else z.add_(shift)
 
 
 @dataclass(eq=False)
