@@ -137,15 +137,13 @@ def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
     *tensors, halves, scales, table = kept
     x, codes, residual, seed1, seed2, gamma, beta, w1, _, w2, b2, *_ = tensors
     grad, (by_order, by_last), given = grads[0], of.sums, of.with_seeds(seed1, seed2)
-    dx, part, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *given, of.parts)
+    dx, part, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *given, of.parts)  # type: ignore[call-arg]
     (runs, _, d), deep = x.shape, w2 is not None
     of_table = None if by_order is None else transposed_runs(by_order, dz)
     made, total = _unfold(part, of_table, codes, gamma, beta, w1, deep)
     of_w1, of_gamma, of_beta = made.split([w1[0].numel(), d, d], 1)
-    squared, vectors = total.split(
-        [(2 if deep else 1) * d * d, total.shape[1] - (2 if deep else 1) * d * d], 1
-    )
-    squared, vectors = squared.reshape(runs, -1, d, d), vectors.reshape(runs, -1, d)
+    squares = (2 if deep else 1) * d * d
+    squared, vectors = total[:, :squares].reshape(runs, -1, d, d), total[:, squares:].reshape(runs, -1, d)
     of_b1, of_b3 = vectors[:, 0], vectors[:, 1]
     middle = (squared[:, 0], vectors[:, 2]) if deep else (None, None)
     of_last = None if residual is None else of_b3.unsqueeze(1)

@@ -76,7 +76,8 @@ def _backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     from .triton_kernels import backward
 
-    return backward(grad, codes, w1, b1, w2)
+    of_w1, of_b1, of_w2, of_b2 = backward(grad, codes, w1, b1, w2)
+    return of_w1, of_b1, of_w2, of_b2
 
 
 def _gradients(_: None, kept: Any, grads: Any) -> tuple[Any, ...]:
