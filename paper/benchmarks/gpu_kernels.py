@@ -584,7 +584,10 @@ def products(rows: int = 10**6) -> None:
             say(f"product {width:3} {name:<8} {both}, {rate:.0f} TFLOP/s")
 
 
-def cost(names: tuple[str, ...] = ("ehnn-mlp", "ehnn-transformer")) -> None:
+ALL_COSTS = ("ehnn-mlp", "ehnn-transformer")
+
+
+def cost(names: tuple[str, ...] = ALL_COSTS) -> None:
     h = drop_isolated(random_hypergraph(1024, 128, orders=(2, 10), seed=0)).to(DEVICE)
     x = torch.randn(h.num_nodes, 64, device=DEVICE).requires_grad_()
     for name in names:
@@ -596,6 +599,8 @@ def cost(names: tuple[str, ...] = ("ehnn-mlp", "ehnn-transformer")) -> None:
         eager = median(milliseconds(step, 20, DEVICE))
         graph = median(milliseconds(record_graph(step), 50, DEVICE))
         say(f"cost {name:<20} eager {eager:7.3f} graph {graph:7.3f} ms")
+        if names == ALL_COSTS:
+            profile(name, step)
 
 
 def overlaps(data_dir: str | None) -> None:
@@ -666,7 +671,7 @@ def warm_jobs(parts: list[str]) -> list[tuple[str, Any]]:
             jobs += [("check", (given, precision)) for given in check_cases(precision)]
     if "pair" in parts:
         names = "ehnn-mlp", "ehnn-transformer"
-        jobs += [("pair", (name, "highest")) for name in names]
+        jobs += [("pair", (name, precision)) for name in names for precision in ("highest", "high")]
     if "cost" in parts:
         jobs += [("cost", ("ehnn-mlp",)), ("cost", ("ehnn-transformer",))]
     if "phi" in parts:
