@@ -11,6 +11,7 @@ from ehnn.ops import Mask, seeded_dropout
 
 _SEEDS = 2**62
 
+
 class Rows(Enum):
     """What the rows are that a part of a layer sees."""
 

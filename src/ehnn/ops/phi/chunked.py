@@ -53,8 +53,8 @@ def _called(fn: Any, *args: Tensor) -> Tensor:
 
 def _of_rows(mask: Mask | None, numbers: Tensor, rows: int) -> Mask | None:
     """The mask of some of the rows."""
-    if mask is None or mask.seed is None:
-        return mask
+    if mask is None:
+        return None
     if mask.rows is None:
         return mask._replace(rows=numbers, whole=rows)
     return mask._replace(rows=mask.rows[numbers])
