@@ -166,7 +166,6 @@ def test_why_it_declines():
         weights=layer.weights()._replace(hidden=((layer.w1, layer.b1),))
     )
     assert "no rows" in reason(x[:0])
-    assert "PyTorch draws the dropout mask" in reason(masks=(None, Mask(None, 0.5)))
     assert "more than 256" in cpu_phi.unfit(torch.zeros(1, 512), 512)
     assert "vectors of 64 bytes" in cpu_phi.unfit(x[:, :8], 8)
     assert cpu_phi.unfit(x[:, :8].double(), 8) is None

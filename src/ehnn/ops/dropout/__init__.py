@@ -41,13 +41,6 @@ def check_rows(x: Tensor, mask: Mask | None) -> None:
         raise ValueError(f"rows of a mask must be int64 [{x.shape[0]}], got {mask.rows.dtype}")
 
 
-def drawn(*masks: Mask | None) -> str | None:
-    """Why kernels that make masks from seeds do not make these, or None."""
-    if any(mask is not None and mask.seed is None for mask in masks):
-        return "PyTorch draws the dropout mask, which has no seed (ehnn.training gives it one)"
-    return None
-
-
 @dataclass(eq=False)
 class Dropped:
     """``kernel(x [runs, rows, d], seed [runs], p, rows, whole)`` and the mask without its seed."""
@@ -86,8 +79,7 @@ def _declines(backend: str) -> Callable[[Tensor, Mask], str | None]:
             return "there is nothing to drop"
         if in_forward_mode():
             return "it has no forward-mode derivative"
-        no_kernel = not_on(x, backend) or drawn(mask)
-        return no_kernel or (missing("dropout", x.dtype) if backend == "cpu" else too_exact(x))
+        return not_on(x, backend) or (missing("dropout", x.dtype) if backend == "cpu" else too_exact(x))
 
     return supports
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 
@@ -13,13 +12,13 @@ class Mask(NamedTuple):
     """Which elements are dropped: a function of the seed, the number of rows and the element's place.
 
     Attributes:
-        seed: int64, no dimensions; None: PyTorch draws the mask.
+        seed: int64, no dimensions.
         p: probability of zero.
         rows: ``[rows]``, where only some rows of a whole are here: their numbers in the whole.
         whole: how many rows the whole has.
     """
 
-    seed: Tensor | None
+    seed: Tensor
     p: float
     rows: Tensor | None = None
     whole: int | None = None
@@ -27,7 +26,7 @@ class Mask(NamedTuple):
 
 def of_part(mask: Mask | None, whole: tuple[int, int] | None, rows: int) -> Mask | None:
     """The mask of ``rows`` rows of a ``whole`` (number of the first, rows in all); None: of all rows."""
-    if mask is None or mask.seed is None or whole is None:
+    if mask is None or whole is None:
         return mask
     first, total = whole
     if mask.rows is not None:
@@ -37,15 +36,12 @@ def of_part(mask: Mask | None, whole: tuple[int, int] | None, rows: int) -> Mask
 
 def reference_dropout(x: Tensor, mask: Mask) -> Tensor:
     """``x [rows, …]`` with the elements of the mask zeroed and the rest divided by 1 − p."""
-    if mask.seed is None:
-        return F.dropout(x, mask.p)
     keep = uniform(mask, x.shape) >= mask.p
     return torch.where(keep, x * (1 / (1 - mask.p)), 0)
 
 
 def uniform(mask: Mask, shape: torch.Size) -> Tensor:
     """Numbers in [0, 1) from a 32-bit integer hash (two multiply-xorshift rounds) of seed + position."""
-    assert mask.seed is not None
     rows = torch.arange(shape[0], device=mask.seed.device) if mask.rows is None else mask.rows
     width = shape[1:].numel()
     place = (rows.unsqueeze(1) * width + torch.arange(width, device=rows.device)).reshape(shape)

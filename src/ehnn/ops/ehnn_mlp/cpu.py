@@ -25,7 +25,6 @@ from ehnn.overlap import Overlap
 from .._native.compiled import missing
 from ..autograd import differentiable
 from ..dispatch import not_on, transformed
-from ..dropout import drawn
 from ..memory import bound
 from ..phi.calls import ROWS_PER_THREAD
 from ..phi.cpu import FEW, unfit
@@ -52,7 +51,7 @@ def supports(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> str | None:
         return reason
     if any(mask is not None and mask.rows is not None for mask in parts.masks):
         return "the dropout masks are those of some rows of a whole"
-    return drawn(*parts.masks) or _unfit_weights(x, parts)
+    return _unfit_weights(x, parts)
 
 
 def _unfit_relation(overlap: Overlap, d: int) -> str | None:

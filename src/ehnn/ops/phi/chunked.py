@@ -11,6 +11,7 @@ from torch import Tensor
 from ehnn.hypergraph import SparsePattern
 
 from ..dropout import Mask, seeded_dropout
+from ..linear import linear
 from ..memory import bound, checkpointed
 from .naive import PhiWeights, Residual
 from .steps import added, first_layer
@@ -35,10 +36,10 @@ def run(
         shift = table if one else F.embedding(index, table)
         own = [_of_rows(mask, numbers, rows) for mask in masks]
         h = x if weights.gamma is None else F.layer_norm(x, x.shape[1:], weights.gamma, weights.beta)
-        h = seeded_dropout((F.linear(h, weight) + shift).relu_(), own[0])
+        h = seeded_dropout((linear(h, weight) + shift).relu_(), own[0])
         for layer, mask in zip(weights.hidden[1:], own[1:], strict=True):
-            h = seeded_dropout(F.linear(h, *layer).relu_(), mask)
-        return F.linear(h, *weights.last) + (x if weights.skip is None else F.linear(x, weights.skip))
+            h = seeded_dropout(linear(h, *layer).relu_(), mask)
+        return linear(h, *weights.last) + (x if weights.skip is None else linear(x, weights.skip))
 
     rows, size = x.shape[0], bound(x.shape[0]) or x.shape[0]
     parts = zip(x.split(size), index.split(size), numbers.split(size), strict=True)
@@ -53,8 +54,8 @@ def _called(fn: Any, *args: Tensor) -> Tensor:
 
 def _of_rows(mask: Mask | None, numbers: Tensor, rows: int) -> Mask | None:
     """The mask of some of the rows."""
-    if mask is None or mask.seed is None:
-        return mask
+    if mask is None:
+        return None
     if mask.rows is None:
         return mask._replace(rows=numbers, whole=rows)
     return mask._replace(rows=mask.rows[numbers])

@@ -26,7 +26,7 @@ from ehnn.hypergraph import SparsePattern
 from .._native.compiled import missing
 from ..autograd import differentiable
 from ..dispatch import in_forward_mode, not_on, transformed
-from ..dropout import Mask, drawn
+from ..dropout import Mask
 from ..memory import bound
 from .calls import ROWS_PER_THREAD, Shared, backward, forward
 from .naive import PhiWeights, Residual
@@ -48,7 +48,7 @@ def supports(
     """Why the C kernel does not take these, or None."""
     if len(weights.hidden) != 2:
         return f"it takes two hidden layers, got {len(weights.hidden)}"
-    reason = unfit(x, weights.last[0].shape[0]) or drawn(*masks)
+    reason = unfit(x, weights.last[0].shape[0])
     if reason:
         return reason
     if x.dtype != weights.last[0].dtype or (codes is not None and codes.dtype != x.dtype):

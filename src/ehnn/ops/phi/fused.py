@@ -31,7 +31,7 @@ from ehnn.hypergraph import SparsePattern
 
 from ..autograd import differentiable, opaque
 from ..dispatch import in_forward_mode, not_on, old_triton, tf32
-from ..dropout import Mask, drawn
+from ..dropout import Mask
 from ..segment_sum.linear_map import Sum, sum_of, transposed_runs
 from ..segment_sum.triton import kernel as triton_sum
 from .naive import PhiWeights, Residual
@@ -47,7 +47,7 @@ def supports(
     masks: tuple[Mask | None, ...], residual: Residual | None,
 ) -> str | None:  # fmt: skip
     """Why the fused kernel does not take these, or None."""
-    reason = not_on(x, "triton") or _switched_off(x) or old_triton() or drawn(*masks)
+    reason = not_on(x, "triton") or _switched_off(x) or old_triton()
     if reason:
         return reason
     d, d_out = x.shape[1], weights.last[0].shape[0]

@@ -28,7 +28,7 @@ from ..dispatch import (
     too_exact,
     transformed,
 )
-from ..dropout import Mask, drawn, seeded_dropout
+from ..dropout import Mask, seeded_dropout
 from ..linear import linear
 from ..norm import norm_and_skip
 from ..segment_sum import broadcast_rows
@@ -136,7 +136,6 @@ def _triton_declines(z: Tensor, *rest: Any) -> str | None:
         return "there are no rows"
     return (
         not_on(z, "triton")
-        or drawn(mask)
         or (mask and too_exact(z))
         or ("it has no forward-mode derivative" if in_forward_mode() else None)
     )

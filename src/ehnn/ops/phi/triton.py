@@ -36,7 +36,7 @@ from ehnn.hypergraph import SparsePattern
 
 from ..autograd import differentiable, opaque
 from ..dispatch import in_forward_mode, not_on, tf32
-from ..dropout import Mask, drawn
+from ..dropout import Mask
 from ..segment_sum.linear_map import Sum, sum_of, transposed_runs
 from ..segment_sum.triton import kernel as triton_sum
 from .naive import PhiWeights, Residual
@@ -57,7 +57,7 @@ def supports(
 
     Code that is compiled for any number of rows takes it for every number, and is compiled once.
     """
-    reason = not_on(x, "triton") or drawn(*masks)
+    reason = not_on(x, "triton")
     if reason:
         return reason
     d, d_out = x.shape[1], weights.last[0].shape[0]
