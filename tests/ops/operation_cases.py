@@ -36,7 +36,6 @@ from ehnn.ops.phi import PHI
 from ehnn.ops.phi.steps import JOIN, SHIFTED_RELU
 from ehnn.ops.segment_sum import BROADCAST_ROWS, SEGMENT_SUM
 from ehnn.ops.softmax_sum import SOFTMAX_SUM
-from ehnn.ops.two_layers import TWO_LAYERS
 from ehnn.testing import random_hypergraph
 
 
@@ -172,10 +171,6 @@ CASES: dict[str, Case] = {
     ),
     "linear": Case(
         LINEAR, {"x": (9, 5), "weight": (4, 5), "bias": (4,)}, lambda run, device, **t: run(*t.values())
-    ),
-    "two layers": Case(
-        TWO_LAYERS, {"w1": (6, 5), "b1": (6,), "w2": (6, 6), "b2": (6,)},
-        lambda run, device, **t: run(torch.arange(100).reshape(20, 5).sin().to(t["w1"]), *t.values()),
     ),
     "norm": Case(
         NORM, {"x": (9, 5), "weight": (5,), "bias": (5,)},

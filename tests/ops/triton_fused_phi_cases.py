@@ -116,7 +116,7 @@ if __name__ == "__main__":
         compare_one_hidden_layer()
         # Several blocks of rows for each program, and one program for each of several runs.
         fused_kernels.SMALL_BLOCK = 16
-        fused_kernels.FORWARD = fused_kernels.BACKWARD = {1: (2, 255), 2: (2, 255)}
+        fused_kernels.FORWARD = fused_kernels.BACKWARD = 2, 255
         triton_halves.GROUP = 2
         check_equal_bits()
         compare_with_plain(fused_phi, 100, 16, 3, masks_of(100)[1])

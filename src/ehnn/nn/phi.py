@@ -5,9 +5,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ehnn.ops import Mask, PhiWeights, Residual, of_part, phi, two_layers
+from ehnn.ops import Mask, PhiWeights, Residual, of_part, phi
 from ehnn.ops.phi.inlined import Inlined
 from ehnn.overlap import Orders
 
@@ -130,7 +131,7 @@ class OrderBias(Network, known=True):
     def forward(self, orders: Orders) -> Residual:
         """A row for each distinct order, and the order of each row."""
         codes = self.encoding.of(orders, self.w1.dtype)
-        return two_layers(codes, self.w1, self.b1, self.w2, self.b2), orders.pairs
+        return F.linear(F.linear(codes, self.w1, self.b1).relu(), self.w2, self.b2), orders.pairs
 
 
 class FeedForward(Network):

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import SparsePattern
-from ehnn.ops import attention_logits, of_modules, segment_softmax_sum, segment_sum, to_targets
+from ehnn.ops import attention_logits, segment_softmax_sum, segment_sum, to_targets
 from ehnn.overlap import Orders, Overlap
 
 from .dropout import Dropout, Rows
@@ -149,4 +149,4 @@ class _Query(nn.Module):
         device, zero = sizes.values.device, self.zero
         if zero.device != device:  # after `load_state_dict(…, assign=True)`
             zero = self.encoding(torch.zeros(1, device=device))
-        return of_modules(self.net, torch.cat([zero.to(dtype), self.encoding.of(sizes, dtype)]))
+        return self.net(torch.cat([zero.to(dtype), self.encoding.of(sizes, dtype)]))

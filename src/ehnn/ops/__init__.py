@@ -22,8 +22,6 @@ from .relation import pool as pool
 from .relation import to_targets as to_targets
 from .segment_sum import broadcast_rows, segment_mean, segment_sum
 from .softmax_sum import segment_softmax_sum
-from .two_layers import of_modules as of_modules
-from .two_layers import two_layers as two_layers
 
 # "x as x": for the layers of ehnn.nn, not public.
 __all__ = [

@@ -79,9 +79,9 @@ def _total_kernel(
     tl.store(total + run * total_run + group * size + place, tl.sum(acc, 0), mask=place < size)
 
 
-def total_of(part: Tensor, most: int = 1) -> Tensor:
-    """``[runs, count, size] → [runs, most or fewer, size]`` in a fixed order."""
-    while part.shape[1] > most:
+def total_of(part: Tensor) -> Tensor:
+    """``[runs, count, size] → [runs, size]`` in a fixed order."""
+    while part.shape[1] > 1:
         runs, count, size = part.shape
         groups = triton.cdiv(count, GROUP)
         total = torch.empty((runs, groups, size), dtype=part.dtype, device=part.device)
@@ -89,7 +89,7 @@ def total_of(part: Tensor, most: int = 1) -> Tensor:
             part, total, size, count, total.stride(0), GROUP=GROUP, BLOCK_P=32, BLOCK=64
         )
         part = total
-    return part
+    return part[:, 0]
 
 
 @cache

@@ -137,15 +137,15 @@ def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
     *tensors, halves, scales, table = kept
     x, codes, residual, seed1, seed2, gamma, beta, w1, _, w2, b2, *_ = tensors
     grad, (by_order, by_last), given = grads[0], of.sums, of.with_seeds(seed1, seed2)
-    dx, part, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *given, of.parts)  # type: ignore[call-arg]
-    (runs, _, d), deep = x.shape, w2 is not None
-    of_table = None if by_order is None else transposed_runs(by_order, dz)
-    made, total = _unfold(part, of_table, codes, gamma, beta, w1, deep)
-    of_w1, of_gamma, of_beta = made.split([w1[0].numel(), d, d], 1)
-    squares = (2 if deep else 1) * d * d
-    squared, vectors = total[:, :squares].reshape(runs, -1, d, d), total[:, squares:].reshape(runs, -1, d)
+    dx, sums, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *given, of.parts)  # type: ignore[call-arg]
+    (runs, _, d), squares = x.shape, 2 if w2 is None else 3
+    flat, vectors = sums.split([squares * d * d, sums.shape[1] - squares * d * d], 1)
+    squared, vectors = flat.reshape(runs, squares, d, d), vectors.reshape(runs, -1, d)
     of_b1, of_b3 = vectors[:, 0], vectors[:, 1]
-    middle = (squared[:, 0], vectors[:, 2]) if deep else (None, None)
+    of_table = vectors[:, :1] if by_order is None else transposed_runs(by_order, dz)
+    made = _unfold(sums, of_table, codes, gamma, beta, w1, w2 is not None)
+    of_w1, of_gamma, of_beta = made.split([w1[0].numel(), d, d], 1)
+    middle = (None, None) if w2 is None else (squared[:, 1], vectors[:, 2])
     of_last = None if residual is None else of_b3.unsqueeze(1)
     if by_last is not None:
         of_last = transposed_runs(by_last, grad)
@@ -165,23 +165,17 @@ def _fake(
 
 
 def _fake_backward(
-    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Any, *given: Any
+    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Any, *_: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    from .fused_kernels import programs_backward
-
     (runs, rows, d), squares = x.shape, halves.shape[1]
-    shapes = (
-        (runs, programs_backward(x, given[-1]), squares * (d + 1) * d),
-        (runs, 0 if index is None else rows, d),
-    )
+    shapes = (runs, squares * (d + 1) * d), (runs, 0 if index is None else rows, d)
     return torch.empty_like(x), *(x.new_empty(shape, dtype=torch.float32) for shape in shapes)  # type: ignore[return-value]
 
 
 def _fake_unfold(
-    part: Tensor, table: Any, codes: Any, gamma: Tensor, beta: Any, w1: Tensor, _: Any
-) -> tuple[Tensor, Tensor]:
-    runs, d = gamma.shape
-    return part.new_empty(runs, w1[0].numel() + 2 * d), part.new_empty(runs, part.shape[2] - d * d)
+    sums: Tensor, table: Tensor, codes: Any, gamma: Any, beta: Any, w1: Tensor, _: Any
+) -> Tensor:
+    return sums.new_empty(sums.shape[0], w1[0].numel() + 2 * table.shape[2])
 
 
 @opaque("ehnn::fused_phi", _fake)
@@ -211,12 +205,11 @@ def _backward(
 
 @opaque("ehnn::fused_phi_unfold", _fake_unfold)
 def _unfold(
-    part: Tensor, table: Tensor | None, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor,
-    deep: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    sums: Tensor, table: Tensor, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor, deep: bool
+) -> Tensor:
     from .fused_kernels import unfold
 
-    return unfold(part, table, codes, gamma, beta, w1, deep)
+    return unfold(sums, table, codes, gamma, beta, w1, deep)
 
 
 _function = differentiable(

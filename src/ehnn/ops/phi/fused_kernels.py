@@ -27,15 +27,15 @@ import triton.language as tl
 from torch import Tensor
 
 from ..dropout.triton_kernels import _kept, rows_of
-from ..triton_halves import GROUP, _halves, _halves_of_rows, _product, processors, total_of
+from ..triton_halves import _halves, _halves_of_rows, _product, processors, total_of
 
 BLOCK, SMALL_BLOCK = 64, 16
 """Rows of a block. With 32, the assembler of Triton 3.6 makes code that reads registers before it writes them
 (``ehnn_paper.measure.machine_code``)."""
 FEW_ROWS = 16384
 """Below so many rows, in all runs, blocks are small, so that there are enough programs."""
-FORWARD, BACKWARD = {2: (6, 168), 1: (8, 128)}, {2: (4, 255), 1: (6, 168)}
-"""Of numbers of so many halves: programs for each processor, and registers of a thread."""
+FORWARD, BACKWARD = (6, 168), (4, 255)
+"""Programs for each processor, and registers of a thread."""
 
 Masks = tuple[tuple[Any, ...], tuple[Any, ...]]
 
@@ -320,80 +320,33 @@ def _backward_kernel(
 # ---------------------------------------------------------------------- gradients of the first layer
 
 
-@triton.jit
-def _total(part, count, size, live, place, P: tl.constexpr, BLOCK: tl.constexpr):
-    """The sums of ``count`` parts at some places."""
-    acc = tl.zeros([P, BLOCK], tl.float32)
-    for first in range(0, count, P):
-        p = first + tl.arange(0, P)
-        both = (p < count)[:, None] & live[None, :]
-        acc += tl.load(part + p[:, None] * size + place[None, :], mask=both, other=0.0)
-    return tl.sum(acc, 0)
-
-
-@triton.jit
-def _unfold_columns(
-    part, vectors, gamma, beta, w1, made, first, count, size, wide, W1_ROW: tl.constexpr, D: tl.constexpr
-):
-    """8 columns of the gradients of W₁, γ and β."""
-    i, j = tl.arange(0, D), tl.arange(0, 8) + first
-    place = (i[:, None] * D + j[None, :]).reshape(D * 8)
-    x = _total(part, count, size, place >= 0, place, 16, D * 8).reshape(D, 8)
-    s = _total(vectors, count, size, i >= 0, i, 32, D)
-    w = tl.load(w1 + i[:, None] * W1_ROW + j[None, :]).to(tl.float32)
-    scale, shift = tl.load(gamma + j)[None, :].to(tl.float32), tl.load(beta + j)[None, :].to(tl.float32)
-    tl.store(made + i[:, None] * wide + j[None, :], x * scale + s[:, None] * shift)
-    tl.store(made + D * wide + j, tl.sum(w * x, 0))
-    tl.store(made + D * (wide + 1) + j, tl.sum(w * s[:, None], 0))
-
-
-@triton.jit
-def _unfold_codes(
-    vectors, table, codes, made, count, size, orders, width, T_ROW: tl.constexpr, C_ROW: tl.constexpr,
-    D: tl.constexpr, C: tl.constexpr, ORDERS: tl.constexpr,
-):  # fmt: skip
-    """The columns of the gradient of W₁ that codes meet."""
-    i, c = tl.arange(0, D), tl.arange(0, C)
-    value = tl.zeros([D, C], tl.float32)
-    if ORDERS:
-        for first in range(0, orders, 16):
-            of_order = _small_table(table, first, orders, T_ROW, D, D)
-            code = _small_table(codes, first, orders, C_ROW, C, width)
-            value += tl.dot(tl.trans(of_order), code, input_precision="ieee")
-    else:
-        one = tl.load(codes + c, mask=c < width, other=0.0).to(tl.float32)
-        value += _total(vectors, count, size, i >= 0, i, 32, D)[:, None] * one[None, :]
-    at = made + i[:, None] * (D + width) + D + c[None, :]
-    tl.store(at, value, mask=(c < width)[None, :])
-
-
-@triton.jit(do_not_specialize=["count", "orders", "width"])
+@triton.jit(do_not_specialize=["orders", "width"])
 def _unfold_kernel(
-    part, table, gamma, beta, w1, codes, made, total, count, size, orders, width, table_run, gamma_run,
-    beta_run, w1_run, c_run, T_ROW: tl.constexpr, W1_ROW: tl.constexpr, C_ROW: tl.constexpr, D: tl.constexpr,
-    C: tl.constexpr, DEEP: tl.constexpr, ORDERS: tl.constexpr,
+    sums, table, gamma, beta, w1, codes, made, size, made_run, orders, width, table_run, gamma_run, beta_run,
+    w1_run, c_run, T_ROW: tl.constexpr, W1_ROW: tl.constexpr, C_ROW: tl.constexpr, D: tl.constexpr,
+    C: tl.constexpr, DEEP: tl.constexpr,
 ):  # fmt: skip
-    """Sums over programs; of X = Σ z̄₁ x̂ᵀ, s = Σ z̄₁ and such sums by order, in ``table``, the gradients of
-    W₁, γ and β. The first programs take 8 columns of X each, the next one codes, the others all but X."""
-    run, which = tl.program_id(1).to(tl.int64), tl.program_id(0)
-    slabs: tl.constexpr = D // 8
-    part += run * count * size
-    made += run * D * (D + width + 2)
-    vectors = part + (3 if DEEP else 2) * D * D
-    if which < slabs:
-        _unfold_columns(
-            part, vectors, gamma + run * gamma_run, beta + run * beta_run, w1 + run * w1_run, made, which * 8,
-            count, size, D + width, W1_ROW, D,
-        )  # fmt: skip
-    elif which > slabs:
-        place = D * D + (which - slabs - 1) * 64 + tl.arange(0, 64)
-        value = _total(part, count, size, place < size, place, 32, 64)
-        tl.store(total + run * (size - D * D) + place - D * D, value, mask=place < size)
+    """Of X = Σ z̄₁ x̂ᵀ, s = Σ z̄₁ and such sums by order, in ``table``, the gradients of W₁, γ and β."""
+    run, i = tl.program_id(1).to(tl.int64), tl.arange(0, D)
+    made += run * made_run
+    if tl.program_id(0) == 0:
+        sums += run * size
+        x, s = _square(sums, D, D), tl.load(sums + (3 if DEEP else 2) * D * D + i)
+        w = _square(w1 + run * w1_run, W1_ROW, D).to(tl.float32)
+        scale = tl.load(gamma + run * gamma_run + i)[None, :].to(tl.float32)
+        shift = tl.load(beta + run * beta_run + i)[None, :].to(tl.float32)
+        tl.store(made + i[:, None] * (D + width) + i[None, :], x * scale + s[:, None] * shift)
+        tl.store(made + D * (D + width) + i, tl.sum(w * x, 0))
+        tl.store(made + D * (D + width + 1) + i, tl.sum(w * s[:, None], 0))
     elif C > 0:
-        _unfold_codes(
-            vectors, table + run * table_run, codes + run * c_run, made, count, size, orders, width, T_ROW,
-            C_ROW, D, C, ORDERS,
-        )  # fmt: skip
+        total = tl.zeros([D, C], tl.float32)
+        for first in range(0, orders, 16):
+            of_order = _small_table(table + run * table_run, first, orders, T_ROW, D, D)
+            code = _small_table(codes + run * c_run, first, orders, C_ROW, C, width)
+            total += tl.dot(tl.trans(of_order), code, input_precision="ieee")
+        c = tl.arange(0, C)
+        at = made + i[:, None] * (D + width) + D + c[None, :]
+        tl.store(at, total, mask=(c < width)[None, :])
 
 
 # ---------------------------------------------------------------------- launches
@@ -438,8 +391,8 @@ def backward(
     grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Tensor | None,
     b2: Tensor | None, masks: Masks, parts: int,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradient of x; sums over the rows of each program, see `_backward_kernel`; and the gradient of what
-    the table is added to (``[runs, 0, d]`` for a table of one row)."""
+    """The gradient of x; sums over rows, see `_backward_kernel`; and the gradient of what the table is added
+    to (``[runs, 0, d]`` for a table of one row)."""
     x, grad = rows_of(x), rows_of(grad)
     (runs, rows, d), squares = x.shape, halves.shape[1]
     b2 = scales if b2 is None else b2.contiguous()
@@ -455,28 +408,23 @@ def backward(
         G_ROW=grad.stride(1), DX_ROW=dx.stride(1), X_ROW=x.stride(1), DEEP=squares == 3,
         ORDERS=index is not None, **drop, **shape,
     )  # fmt: skip
-    return dx, part, dz
+    return dx, total_of(part), dz
 
 
 def unfold(
-    part: Tensor, table: Tensor | None, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor,
-    deep: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """``[runs, d (d + c) + 2 d]``: the gradients of W₁, γ and β, of sums of programs and the gradient of the
-    table (None for one of one row); and the sums over all programs but for the first square."""
+    sums: Tensor, table: Tensor, codes: Tensor | None, gamma: Tensor, beta: Tensor, w1: Tensor, deep: bool
+) -> Tensor:
+    """``[runs, d (d + c) + 2 d]``: the gradients of W₁, γ and β, of sums and the gradient of the table."""
     gamma, beta, w1 = (t if t.stride(-1) == 1 else t.contiguous() for t in (gamma, beta, w1))
-    part, (runs, d), (width, codes) = total_of(part, GROUP), gamma.shape, _codes(codes, w1)
-    of_table = w1 if table is None else rows_of(table)
-    count, size = part.shape[1:]
-    made = torch.empty(runs, d * (d + width + 2), dtype=torch.float32, device=part.device)
-    total = torch.empty(runs, size - d * d, dtype=torch.float32, device=part.device)
-    _unfold_kernel[d // 8 + 1 + triton.cdiv(size - d * d, 64), runs](
-        part, of_table, gamma, beta, w1, codes, made, total, count, size, of_table.shape[1], width,
-        *(t.stride(0) for t in (of_table, gamma, beta, w1, codes)), T_ROW=of_table.stride(1),
-        W1_ROW=w1.stride(1), C_ROW=codes.stride(1), D=d, C=_block(width), DEEP=deep, ORDERS=table is not None,
-        num_warps=4,
+    table = rows_of(table)
+    (runs, orders, d), (width, codes) = table.shape, _codes(codes, table)
+    made = torch.empty(runs, d * (d + width + 2), dtype=torch.float32, device=sums.device)
+    _unfold_kernel[2 if width else 1, runs](
+        sums, table, gamma, beta, w1, codes, made, sums.stride(0), made.stride(0), orders, width,
+        *(t.stride(0) for t in (table, gamma, beta, w1, codes)), T_ROW=table.stride(1), W1_ROW=w1.stride(1),
+        C_ROW=codes.stride(1), D=d, C=_block(width), DEEP=deep, num_warps=4,
     )  # fmt: skip
-    return made, total
+    return made
 
 
 def _codes(codes: Tensor | None, x: Tensor) -> tuple[int, Tensor]:
@@ -496,20 +444,13 @@ def _eight(params: list[Tensor]) -> list[Tensor]:
     return dense if len(dense) == 8 else [*dense[:4], *dense[2:]]
 
 
-def _launch(
-    config: dict[int, tuple[int, int]], x: Tensor, parts: int
-) -> tuple[tuple[int, int], dict[str, Any]]:
+def _launch(config: tuple[int, int], x: Tensor, parts: int) -> tuple[tuple[int, int], dict[str, Any]]:
     """The grid, and what both kernels take at compile time."""
-    (runs, rows, d), (each, registers) = x.shape, config[parts]
+    (runs, rows, d), (each, registers) = x.shape, config
     block = SMALL_BLOCK if runs * rows < FEW_ROWS else BLOCK
     programs = min(triton.cdiv(rows, block), max(1, processors(x.device) * each // runs))
     shape = {"BLOCK": block, "D": d, "PARTS": parts, "num_warps": 4, "num_stages": 1, "maxnreg": registers}
     return (programs, runs), shape
-
-
-def programs_backward(x: Tensor, parts: int) -> int:
-    """How many programs `backward` has for each run, and so the sums that it returns."""
-    return _launch(BACKWARD, x, parts)[0][0]
 
 
 def _masks(x: Tensor, masks: Masks) -> tuple[list[Any], dict[str, bool]]:

@@ -57,13 +57,12 @@ def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: SparsePattern) -> Tens
 
 @dataclass(eq=False)
 class Softmax:
-    """The kernels of a backend and the pattern, row by row and column by column; whether logits are dense."""
+    """The kernels of a backend and the pattern, row by row and column by column."""
 
     forward: Callable[..., tuple[Tensor, Tensor]]
     backward: Callable[..., tuple[Tensor, Tensor]]
     rows: Side
     columns: Side
-    dense: bool
 
 
 def softmax_over(pairs: SparsePattern, x: Tensor) -> Softmax:
@@ -71,21 +70,20 @@ def softmax_over(pairs: SparsePattern, x: Tensor) -> Softmax:
     module, cut = (triton, True) if backend_of(x) == "triton" else (cpu, False)
     split, t_split = (pairs.split, pairs.t_split) if cut else (None, None)
     rows, columns = (pairs.ptr, pairs.index, split), (pairs.t_ptr, pairs.t_index, t_split)
-    return Softmax(module.forward, module.backward, rows, columns, not cut)
+    return Softmax(module.forward, module.backward, rows, columns)
 
 
 def _forward(of: Softmax, x: Tensor, logits: Tensor) -> tuple[Tensor, ...]:
     """Runs side by side are more heads."""
     runs = x.shape[0]
-    y, lse = of.forward(fold(x), fold(logits, of.dense), of.rows)
+    y, lse = of.forward(fold(x), fold(logits), of.rows)
     return unfold(y, runs), unfold(lse, runs)
 
 
 def _backward(of: Softmax, kept: Any, grads: Any) -> tuple[Tensor, ...]:
     runs = kept[0].shape[0]
-    grad, x, y, lse = (fold(t) for t in (grads[0], kept[0], *kept[2:]))
-    logits = fold(kept[1], of.dense)
-    return tuple(unfold(t, runs) for t in of.backward(grad, x, logits, y, lse, of.columns))
+    x, logits, y, lse = map(fold, kept)
+    return tuple(unfold(t, runs) for t in of.backward(fold(grads[0]), x, logits, y, lse, of.columns))
 
 
 _function = differentiable(

@@ -8,10 +8,8 @@ from torch import Tensor
 from ..segment_sum.cpu import bag
 
 
-def fold(t: Tensor, dense: bool = True) -> Tensor:
-    """``[runs, rows, heads, …] → [rows, runs · heads, …]``, dense, or at least in the last dimension."""
-    if t.shape[0] == 1 and not dense and t.stride(-1) == 1:
-        return t[0]
+def fold(t: Tensor) -> Tensor:
+    """``[runs, rows, heads, …] → [rows, runs · heads, …]``, dense."""
     return t[0].contiguous() if t.shape[0] == 1 else t.movedim(0, 1).flatten(1, 2).contiguous()
 
 

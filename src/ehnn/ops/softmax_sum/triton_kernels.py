@@ -13,19 +13,13 @@ from ehnn.hypergraph.pairs import owners
 
 from ..segment_sum.triton_kernels import Split, accumulator, segment_sum
 
-FEW_PAIRS = 10**5
-"""Up to so many, rows look for their largest logit themselves, which saves a launch."""
-
 
 @triton.jit
 def _softmax_kernel(
-    x, s, shift, ptr, index, y, top_out, total_out, heads, channels, s_row, WHOLE: tl.constexpr,
-    SHIFTED: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_C: tl.constexpr,
-    ACC: tl.constexpr,
+    x, s, shift, ptr, index, y, top_out, total_out, heads, channels, WHOLE: tl.constexpr,
+    BLOCK_P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_C: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """One shift per head (the largest logit of all) serves rows near it; a row far below finds its own.
-
-    Not SHIFTED: every row finds its own.
 
     Of WHOLE rows ``total_out`` is the log-sum-exp and ``top_out`` is not written; of chunks both are sums.
     """
@@ -37,18 +31,7 @@ def _softmax_kernel(
     cols = head[:, None] * channels + channel[None, :]
     d = heads * channels
     start, end = tl.load(ptr + row), tl.load(ptr + row + 1)
-    if SHIFTED:
-        top = tl.load(shift + head, mask=in_h, other=0).to(ACC)
-    else:
-        tops = tl.full([BLOCK_P, BLOCK_H], float("-inf"), dtype=ACC)
-        for p in range(start, end, BLOCK_P):
-            place = p + tl.arange(0, BLOCK_P)
-            c = tl.load(index + place, mask=place < end, other=0)
-            some = (place < end)[:, None] & in_h[None, :]
-            logit = tl.load(s + c[:, None] * s_row + head[None, :], mask=some, other=float("-inf"))
-            tops = tl.maximum(tops, logit.to(ACC), propagate_nan=tl.PropagateNan.ALL)
-        top = tl.max(tops, 0)
-        top = tl.where(top == float("-inf"), -3e38, top)  # nothing to add up
+    top = tl.load(shift + head, mask=in_h, other=0).to(ACC)
     weights = tl.zeros([BLOCK_P, BLOCK_H], dtype=ACC)
     values = tl.zeros([BLOCK_P, BLOCK_H, BLOCK_C], dtype=ACC)
     for p in range(start, end, BLOCK_P):
@@ -56,7 +39,7 @@ def _softmax_kernel(
         live = place < end
         c = tl.load(index + place, mask=live, other=0)
         some = live[:, None] & in_h[None, :]
-        logit = tl.load(s + c[:, None] * s_row + head[None, :], mask=some, other=float("-inf")).to(ACC)
+        logit = tl.load(s + c[:, None] * heads + head[None, :], mask=some, other=float("-inf")).to(ACC)
         weight = tl.exp(logit - top[None, :])
         value = tl.load(
             x + (c * d)[:, None, None] + cols[None, :, :],
@@ -66,18 +49,17 @@ def _softmax_kernel(
         weights += weight
         values += weight[:, :, None] * value.to(ACC)
     total, acc = tl.sum(weights, 0), tl.sum(values, 0)
-    if SHIFTED:  # noqa: SIM102 (known when it is compiled)
-        if (tl.min(tl.where(in_h, total, 1.0), 0) < 1e-28) & (end > start):
-            top = tl.full([BLOCK_H], float("-inf"), dtype=ACC)
-            for p in range(start, end):
-                c = tl.load(index + p)
-                top = tl.maximum(top, tl.load(s + c * s_row + head, mask=in_h, other=0).to(ACC))
-            total, acc = tl.zeros([BLOCK_H], dtype=ACC), tl.zeros([BLOCK_H, BLOCK_C], dtype=ACC)
-            for p in range(start, end):
-                c = tl.load(index + p)
-                one = tl.exp(tl.load(s + c * s_row + head, mask=in_h, other=0).to(ACC) - top)
-                total += one
-                acc += one[:, None] * tl.load(x + c * d + cols, mask=inside, other=0).to(ACC)
+    if (tl.min(tl.where(in_h, total, 1.0), 0) < 1e-28) & (end > start):
+        top = tl.full([BLOCK_H], float("-inf"), dtype=ACC)
+        for p in range(start, end):
+            c = tl.load(index + p)
+            top = tl.maximum(top, tl.load(s + c * heads + head, mask=in_h, other=0).to(ACC))
+        total, acc = tl.zeros([BLOCK_H], dtype=ACC), tl.zeros([BLOCK_H, BLOCK_C], dtype=ACC)
+        for p in range(start, end):
+            c = tl.load(index + p)
+            one = tl.exp(tl.load(s + c * heads + head, mask=in_h, other=0).to(ACC) - top)
+            total += one
+            acc += one[:, None] * tl.load(x + c * d + cols, mask=inside, other=0).to(ACC)
     if WHOLE:
         acc = tl.where(total[:, None] > 0, acc / total[:, None], acc)
         tl.store(total_out + row * heads + head, _lse(top, total), mask=in_h)
@@ -153,7 +135,7 @@ def _inner_kernel(
 
 @triton.jit
 def _softmax_backward_kernel(
-    grad, x, s, lse, inner, t_ptr, t_index, owner, dx, ds, heads, channels, s_row, HAS_OWNER: tl.constexpr,
+    grad, x, s, lse, inner, t_ptr, t_index, owner, dx, ds, heads, channels, HAS_OWNER: tl.constexpr,
     BLOCK_P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_C: tl.constexpr, ACC: tl.constexpr,
 ):  # fmt: skip
     """For a column c: dx = Σ_r α_rc ḡ_r and ds = x · dx − Σ_r α_rc ḡ_r · y_r; α_rc = exp(s_c − lse_r)."""
@@ -166,7 +148,7 @@ def _softmax_backward_kernel(
     d = heads * channels
     start, end = tl.load(t_ptr + chunk), tl.load(t_ptr + chunk + 1)
     column = tl.load(owner + chunk) if HAS_OWNER else chunk
-    logit = tl.load(s + column * s_row + head, mask=in_h, other=0).to(tl.float64)
+    logit = tl.load(s + column * heads + head, mask=in_h, other=0).to(tl.float64)
     acc = tl.zeros([BLOCK_P, BLOCK_H, BLOCK_C], dtype=ACC)
     through = tl.zeros([BLOCK_P, BLOCK_H], dtype=ACC)
     for p in range(start, end, BLOCK_P):
@@ -220,10 +202,9 @@ def softmax_sum(
     total = empty(n, heads, dtype=torch.float64 if split is None else wide)
     top = total if split is None else torch.empty_like(total)
     if n:
-        shifted = index.shape[0] > FEW_PAIRS
         _softmax_kernel[n, blocks](
-            x, logits, logits.amax(0) if shifted else logits, first, index, y, top, total, heads, channels,
-            logits.stride(0), WHOLE=split is None, SHIFTED=shifted, ACC=accumulator(x), **shape,
+            x, logits, logits.amax(0), first, index, y, top, total, heads, channels,
+            WHOLE=split is None, ACC=accumulator(x), **shape,
         )  # fmt: skip
     if split is None:
         return y, total
@@ -254,7 +235,7 @@ def softmax_sum_backward(
     shape = _head_shape(heads, channels, t_index.shape[0], max(n, 1))
     if n:
         _softmax_backward_kernel[n, triton.cdiv(heads, shape["BLOCK_H"])](
-            grad, x, logits, lse, inner, ends, t_index, owner, dx, ds, heads, channels, logits.stride(0),
+            grad, x, logits, lse, inner, ends, t_index, owner, dx, ds, heads, channels,
             HAS_OWNER=t_split is not None, ACC=accumulator(x), **shape,
         )  # fmt: skip
     if t_split is not None:  # both are sums over the chunks of a column
