@@ -20,6 +20,8 @@ NETWORKS = (
 """Names, models, whether they read votes of known labels, parts of all time, and seconds of a step at width
 64: in any case, and for each node, hyperedge and incidence. With few labels, votes mislead a network that
 trusts them."""
+_COLUMN = 4e-9
+"""Seconds of a step at width 64 for each number of wide features."""
 _STEPS, _MOST = 60, 160
 """Steps that a network needs, and that it is given at most."""
 
@@ -88,7 +90,8 @@ def _learners(table: NodeTable, output: Output, labelled: int, votes: tuple[str,
     smooth, small = (("smooth",), ("small",)) if table.has_features else ((), ())
     count = _Columns(table, output.width)
     epochs = int(min(60, max(20, 3e5 // max(1, labelled))))
-    net = (("schedule", {"epochs": epochs}),)
+    drop = (("dropout", 0.7),) if smooth and table.reads_smoothed else ()
+    net = (("schedule", {"epochs": epochs}), *drop)
 
     def mlp(name: str, blocks: tuple[str, ...], new: bool) -> Spec:
         seconds = mlp_seconds(labelled, count(blocks), Schedule(epochs))
@@ -110,9 +113,10 @@ def _networks(table: NodeTable, votes: tuple[str, ...], plan: dict[str, Any], sh
     alone = (*wide, "degree", "spectral")
     read = (*alone, *(v for v in votes if v != "spread"))
     sizes = (1, table.rows, table.h.num_edges, table.h.num_incidences)
+    numbers = table.block("wide").size if wide and table.reads_smoothed else 0
     specs = []
     for name, model, trusts, part, costs in NETWORKS:
-        step = sum(c * n for c, n in zip(costs, sizes, strict=True))
+        step = sum(c * n for c, n in zip(costs, sizes, strict=True)) + _COLUMN * numbers
         width = plan["width"]
         if min(_STEPS, most) * step * width / 64 > part * share:
             width = max(width // 2, min(width, 8))

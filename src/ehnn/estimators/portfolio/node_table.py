@@ -18,7 +18,11 @@ Array = np.ndarray
 RANK = 32
 """Spectral features of the incidence matrix."""
 SMALL, WIDE = 64, 256
-"""Columns of features that trees read, and that are smoothed: more are reduced to so many directions."""
+"""Columns of features that trees read, and that networks read as they are; see `NodeTable`."""
+_SMOOTHING = 0.3
+"""α of TF-HNN."""
+_NUMBERS = 15_000_000
+"""Numbers of smoothed features that are held at most: larger ones are reduced to `WIDE` directions before."""
 _PASSES = 5
 """In how many groups the known labels are hidden to propagate them; see `spread`."""
 _CELLS = 40_000_000
@@ -29,8 +33,12 @@ class NodeTable:
     """Blocks of columns, a row for each node of ``h``; `with_known` sets the labels that the votes count.
 
     Blocks without labels: ``x`` (features of the node, and the mean of those of its hyperedges), ``small``
-    (at most 64 columns of it), ``smooth`` (averages over co-members), ``degree``, ``spectral``, ``members``
-    (the incidence matrix). Blocks of known labels of other nodes: ``vote``, ``evidence``, ``spread``.
+    (at most 64 columns of it), ``wide`` (what networks read), ``smooth`` (averages over co-members),
+    ``degree``, ``spectral``, ``members`` (the incidence matrix). Blocks of known labels of other nodes:
+    ``vote``, ``evidence``, ``spread``.
+
+    Features of more than 256 columns, such as words, are smoothed as TF-HNN does it and then read as
+    ``wide`` and as ``smooth``: singular vectors of them would lose the words that tell classes apart.
     With roles, ``degree`` counts each role, and ``members`` also has a column for each hyperedge and role.
 
     Args:
@@ -123,8 +131,17 @@ class NodeTable:
     def _small(self) -> Array:
         return self._reduced("small", SMALL)
 
+    @property
+    def reads_smoothed(self) -> bool:
+        """Whether networks read smoothed features in place of ``x``: it is wide, and not too large."""
+        key = "directions.smoothed"  # which of the two it is is for fit to say, and False in older files
+        if key not in self.cache:
+            wide, numbers = self.block("x").shape[1] > WIDE, self.rows * self.block("x").shape[1]
+            self.cache[key] = self.given.get(key, np.array(wide and numbers <= _NUMBERS and not self.given))
+        return bool(self.cache[key])
+
     def _wide(self) -> Array:
-        return self._reduced("wide", WIDE)
+        return self._average() if self.reads_smoothed else self._reduced("wide", WIDE)
 
     def _reduced(self, name: str, rank: int) -> Array:
         x = self.block("x")
@@ -138,8 +155,18 @@ class NodeTable:
     def _smooth(self) -> Array:
         """One and two steps of TF-HNN's smoothing operator, beside the features themselves."""
         x = self.block("wide")
+        if self.reads_smoothed:
+            return x
         first = self._smoothed(x)
         return np.concatenate([x, first, self._smoothed(first)], 1)
+
+    def _average(self) -> Array:
+        """What TF-HNN reads: α x + α (1 − α) S x + (1 − α)² S² x."""
+        x = self.block("x")
+        x = x.toarray() if hasattr(x, "tocsr") else x
+        first = self._smoothed(x)
+        rest = 1 - _SMOOTHING
+        return np.asarray(_SMOOTHING * (x + rest * first) + rest**2 * self._smoothed(first), np.float32)
 
     def _smoothed(self, x: Array) -> Array:
         """S x with S = D̂^{-1/2} (H B⁻¹ Hᵀ + I) D̂^{-1/2}."""
