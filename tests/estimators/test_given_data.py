@@ -32,7 +32,7 @@ def test_weights_are_found_by_name_where_labels_are() -> None:
         for w in (weight, weight.iloc[::-1])
     )
     np.testing.assert_array_equal(first, second)
-    with pytest.raises(ValueError, match="number for each label: 'd' and 0 more have none"):
+    with pytest.raises(ValueError, match="one row for each label: 'd' and 0 more have none"):
         ehnn.NodeClassifier(**named).fit(h, y, sample_weight=weight.drop("d"))
     with pytest.raises(ValueError, match="each name once"):
         in_order_of(y, pd.concat([weight, weight]))

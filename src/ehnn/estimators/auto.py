@@ -68,22 +68,26 @@ class AutoNodes:
 
     @classmethod
     def fit(
-        cls, h: Hypergraph, output: Output, target: Array, weight: Array | None, settings: Mapping[str, Any]
-    ) -> AutoNodes:
+        cls, h: Hypergraph, output: Output, target: Array, weight: Array | None, settings: Mapping[str, Any],
+        judging: Array | None = None,
+    ) -> AutoNodes:  # fmt: skip
         """Learn from the encoded ``target`` ``[num_nodes]``.
 
         ``settings``: ``budget``, ``device``, ``seed``, ``quiet``, ``label``, ``plan`` (of networks).
+        ``judging [num_nodes]``: labels that judge the members, and are neither trained on nor known later.
         """
         clock = clock_of(settings["budget"], h.num_nodes, h.num_incidences)
         shifts = feature_shifts(h)
         table = NodeTable(shifted_features(h, shifts))
         labelled = int(output.labelled(target).sum())
-        share = clock.seconds / max(1, fit_count(labelled))
+        share = clock.seconds / (1 if judging is not None else max(1, fit_count(labelled)))
         specs = node_members(table, output, labelled, dict(settings["plan"]), share)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(
-            table, specs, target, weight=weight, clock=clock, label=settings["label"], quiet=settings["quiet"]
-        )
+            table, specs, target, weight=weight, clock=clock, judging=judging, label=settings["label"],
+            quiet=settings["quiet"],
+        )  # fmt: skip
+        target = target if judging is None else output.hide(target, ~judging)
         used = {block for models in portfolio.members.values() for block in models[0].spec.blocks}
         spectral = table.block("spectral") if "spectral" in used else None
         directions = {k: v for k, v in table.cache.items() if k.startswith("directions.")}

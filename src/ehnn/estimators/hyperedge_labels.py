@@ -40,10 +40,10 @@ class HyperedgeEstimator(NodeEstimator):
     _row: ClassVar[str] = "hyperedge"
     known_: ClassVar[Hypergraph | None] = None  # set by fit: the dual hypergraph
 
-    def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """`NodeEstimator.fit` with a label for each hyperedge."""
         with _names_of_the_user():
-            return super().fit(h, y, sample_weight)
+            return super().fit(h, y, sample_weight, validation)
 
     def _logits(self, h: Any) -> Tensor:
         with _names_of_the_user():

@@ -23,6 +23,7 @@ from .explain.rows import IncidenceQuestions
 from .finite import finite_outputs
 from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, incidence_lines
+from .judging import judging_labels
 from .kinds import Classifies
 from .labels import as_list, has_names, hidden_minus_ones
 from .portfolio.outputs import Output
@@ -83,7 +84,9 @@ class IncidenceClassifier(Classifies, Estimator):
         judging = None
         if validation is not None:
             labelled = self.targets_.labelled(target).numpy()
-            judging = _judging(_of_incidences(np.asarray(validation), lines, graph), labelled)
+            judging = judging_labels(
+                _of_incidences(np.asarray(validation), lines, graph), labelled, "incidence"
+            )
         self.history_, self.best_epoch_ = [], 0
         self.n_features_in_ = 0 if graph.x is None else graph.x.shape[1]
         output = Output.of(self.targets_)
@@ -162,22 +165,6 @@ class IncidenceClassifier(Classifies, Estimator):
 
     def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self.targets_ = targets_from(about["targets"])
-
-
-def _judging(validation: Any, labelled: np.ndarray) -> np.ndarray:
-    """``validation`` as booleans, one for each incidence."""
-    found = np.asarray(validation)
-    if found.dtype != bool or found.shape != labelled.shape:
-        raise ValueError(
-            f"validation must be a boolean for each incidence ({len(labelled)}), got {found.dtype} of shape "
-            f"{list(found.shape)}"
-        )
-    if not (found & labelled).any() or not (~found & labelled).any():
-        raise ValueError(
-            f"validation must leave labels to train on and labels to compare with, got "
-            f"{int((found & labelled).sum())} of {int(labelled.sum())}"
-        )
-    return found
 
 
 def _of_incidences(given: np.ndarray | None, lines: np.ndarray | None, h: Hypergraph) -> np.ndarray | None:

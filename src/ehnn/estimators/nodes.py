@@ -26,6 +26,7 @@ from .features import Features, check_features
 from .finite import finite_outputs
 from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, node_numbers
+from .judging import judging_labels
 from .kinds import Classifies, Regresses
 from .labels import as_list, has_names, hidden_minus_ones
 from .portfolio.outputs import Output
@@ -74,7 +75,7 @@ class NodeEstimator(Estimator):
 
     # ------------------------------------------------------------------ fit
 
-    def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """Train on the labelled nodes.
 
         Args:
@@ -88,6 +89,9 @@ class NodeEstimator(Estimator):
                 and frames stand in the order in which they first appear. `predict` keeps the same order.
             sample_weight: a weight for each row of ``y``, of its share in the loss and in the figures; by
                 name where both have names.
+            validation: a boolean for each row of ``y``, by name where both have names: its label compares
+                members and chooses the epoch, and is not trained on. By default some labels are drawn. Give
+                it where new rows differ from those drawn, such as those of the last month.
         """
         assert isinstance(self, NodeEstimator)
         plan = self._plan()
@@ -97,16 +101,21 @@ class NodeEstimator(Estimator):
         self._remember(graph)
         target = self._spread(graph, nodes, self.targets_.encode(values))
         weight = self._weights(graph, nodes, target, in_order_of(_named(y, graph), sample_weight))
+        judging = self._judging(graph, nodes, target, in_order_of(_named(y, graph), validation, "validation"))
         check_weights(graph, self.model)
         if self.model == "auto":
-            return self._fit_auto(graph, target, weight)
+            return self._fit_auto(graph, target, weight, judging)
         if isinstance(self.model, str) and not plan.is_ehnn:
             refuse_roles(graph.roles, f"model {self.model!r}")
         if not plan.is_ehnn:
             warn_unread(graph, self.model)
         self.features_ = Features.learn(graph, self.features)
         self.n_features_in_ = self.features_.channels
-        train, valid = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
+        if judging is None:
+            train, valid = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
+        else:
+            labelled, chosen = self.targets_.labelled(target), torch.from_numpy(judging)
+            train, valid = labelled & ~chosen, labelled & chosen
         ready = plan.prepare(self.features_.apply(graph.replace(y=None), plan.is_ehnn)).to(self._device())
         parts = [self.targets_.hide(target, rows).to(ready.device) for rows in (train, valid)]
         checked = [(ready, parts[1])] if bool(valid.any()) else []
@@ -122,14 +131,17 @@ class NodeEstimator(Estimator):
         self._train_choices(task, bool(checked))
         return self
 
-    def _fit_auto(self: Self, graph: Hypergraph, target: Tensor, weight: np.ndarray | None) -> Self:
+    def _fit_auto(
+        self: Self, graph: Hypergraph, target: Tensor, weight: np.ndarray | None, judging: np.ndarray | None
+    ) -> Self:
         assert isinstance(self, NodeEstimator)
         settings = self._auto_settings()
         check_features(graph, self.features)
         graph = self._read(graph)
         self.history_, self.best_epoch_ = [], 0
         self.n_features_in_ = 0 if graph.x is None else graph.x.shape[1]
-        self.model_ = AutoNodes.fit(graph, Output.of(self.targets_), target.numpy(), weight, settings)
+        output = Output.of(self.targets_)
+        self.model_ = AutoNodes.fit(graph, output, target.numpy(), weight, settings, judging)
         return self
 
     def _read(self, graph: Hypergraph) -> Hypergraph:
@@ -197,6 +209,19 @@ class NodeEstimator(Estimator):
             rows = np.bincount(nodes.numpy(), rows, h.num_nodes).astype(np.float32)
         classes = class_weights(getattr(self, "class_weight", None), self.targets_, target)
         return combined(rows, classes, self.targets_.labelled(target))
+
+    def _judging(
+        self, h: Hypergraph, nodes: Tensor | None, target: Tensor, validation: Any
+    ) -> np.ndarray | None:
+        """``[num_nodes]`` booleans from those of rows; None where ``validation`` is."""
+        if validation is None:
+            return None
+        labelled = self.targets_.labelled(target).numpy()
+        if nodes is None:
+            return judging_labels(validation, labelled, self._row)
+        found = np.zeros(h.num_nodes, bool)
+        found[nodes.numpy()] = judging_labels(validation, labelled[nodes.numpy()], "row of y")
+        return found
 
     def _spread(self, h: Hypergraph, nodes: Tensor | None, encoded: Tensor) -> Tensor:
         """A row per node of ``h`` from rows of ``nodes``."""

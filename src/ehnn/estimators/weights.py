@@ -47,8 +47,8 @@ def check_weights(h: Hypergraph, model: Any) -> None:
             raise ValueError(f"{name} is 0 in all {len(weight)} rows: no hyperedge would count")
 
 
-def in_order_of(y: Any, given: Any) -> Any:
-    """A ``sample_weight`` with names in the order of ``y``, where that has names too; else as it is.
+def in_order_of(y: Any, given: Any, name: str = "sample_weight") -> Any:
+    """What is ``given`` with names (called ``name``) in the order of ``y``, where that has some; else as is.
 
     Names are the keys of a mapping, or the index of a Series that has one of its own.
     """
@@ -57,13 +57,13 @@ def in_order_of(y: Any, given: Any) -> Any:
         return given
     weights = dict(given.items())
     if len(weights) < len(given):
-        raise ValueError("sample_weight must have each name once")
+        raise ValueError(f"{name} must have each name once")
     names = list(y) if isinstance(y, Mapping) else y.index.tolist()
-    missing = [name for name in names if name not in weights]
+    missing = [row for row in names if row not in weights]
     if missing:
         told = f"{short(missing[0])} and {len(missing) - 1} more have none"
-        raise ValueError(f"sample_weight must have a number for each label: {told}")
-    return [weights[name] for name in names]
+        raise ValueError(f"{name} must have one row for each label: {told}")
+    return [weights[row] for row in names]
 
 
 def row_weights(given: Any, rows: int) -> np.ndarray | None:
