@@ -11,6 +11,8 @@ NODES = {
     "DBLP, structure": "dblp-structure",
     "Zoo": "zoo",
 }  # fmt: skip
+DEFAULT = "node-classifier"
+"""It has no settings to choose from."""
 NOT_RUN = "There are no rows yet: the benchmark has not been run.\n"
 GRAPHS = {
     "IMDB dir-form": "imdb-dir-form", "dir-genre": "imdb-dir-genre", "dir-genre-m": "imdb-dir-genre-m",
@@ -58,6 +60,7 @@ def benchmark_chosen() -> str:
     found = rows("benchmark", metric="accuracy", selection="validation")
     if not found:
         return NOT_RUN
+    found = [r for r in found if r["model"] != DEFAULT]
     numbers = sorted({number for r in found for number in r["settings"]["search"]}, key=int)
 
     def count(model: str, number: str) -> str:

@@ -37,6 +37,14 @@ def test_every_model_trains_with_every_setting(small: None, model: str) -> None:
         assert found["test"] == found["test_last"], "one epoch is the best and the last"
 
 
+def test_the_default_has_the_same_splits_and_no_settings(small: None) -> None:
+    asked = table.trials(["some"], ["mlp", table.DEFAULT], choices=3, runs=2, epochs=1, first_seed=7)
+    assert [t.choice for t in asked if t.model == table.DEFAULT] == [0]
+    found = table.compute("cpu", "", next(t for t in asked if t.model == table.DEFAULT))
+    assert [len(found[name]) for name in ("valid", "test")] == [2, 2]
+    assert min(found["test"]) > 80, "the features are the labels"
+
+
 def test_searches_are_equal() -> None:
     for choice in range(len(ORDER)):
         found = [settings_of(model, choice) for model in MODELS]
@@ -74,14 +82,16 @@ def test_rows_have_both_rules_and_zoo_does_not_count(tmp_path: Path, monkeypatch
     monkeypatch.setattr(table, "sweep", done)
     monkeypatch.setattr(table, "choose", choose)
     table.reproduce(
-        ["zoo", "house-1", "ntu2012"], ["mlp", "ehnn-mlp", "ed-hnn"], data_dir="", choices=1, runs=2,
-        out=tmp_path, say=lambda text: None,
+        ["zoo", "house-1", "ntu2012"], ["mlp", "ehnn-mlp", "ed-hnn", table.DEFAULT], data_dir="", choices=1,
+        runs=2, out=tmp_path, say=lambda text: None,
     )  # fmt: skip
     rows = read_rows("benchmark", tmp_path)
     ranks = {(r["model"], r["selection"]): r["mean"] for r in rows if r["metric"] == "rank"}
     assert NOT_RANKED == ("zoo",)
     assert ranks["mlp", "validation"] == 3.0
-    assert ranks["ehnn-mlp", "last"] == 1.5
+    assert ranks["ehnn-mlp", "validation"] == ranks["ehnn-mlp", "last"] == 1.5  # of three networks
+    assert ranks[table.DEFAULT, "validation"] == 2.0  # of four models
+    assert (table.DEFAULT, "last") not in ranks
     accuracy = next(
         r for r in rows if (r["setting"], r["model"], r["selection"]) == ("house-1", "ed-hnn", "validation")
     )

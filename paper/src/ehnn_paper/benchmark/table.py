@@ -4,6 +4,10 @@ Each run has a random 50/25/25 split of its own. Every model trains as many sett
 same splits in the same loop, and a run takes the setting and the epoch that are best on its validation nodes.
 Rows with the selection ``last`` follow DHG-Bench: the last epoch, and the setting that is best in validation
 there. Its splits have the same sizes; they are drawn by other random numbers.
+
+``node-classifier`` is `ehnn.NodeClassifier()` with nothing set, which compares its members on the validation
+nodes and trains on the training nodes alone. It averages several models, so it has no part in the ranks of
+the others; a row of its own has the rank that it would have among them.
 """
 
 from __future__ import annotations
@@ -14,9 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import torch
+
+from ehnn.estimators import NodeClassifier
 from ehnn.hypergraph import Hypergraph
 from ehnn.nn import pairs_path
 from ehnn.nn.named import NAMED, Named
+from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import TrainConfig, fit
 from ehnn_paper.nodes.inputs import PreparedNodes
 from ehnn_paper.results import provenance, read_rows, write_rows
@@ -28,6 +36,7 @@ from .ranks import ranks_of
 from .settings import settings_of
 
 EXPERIMENT = "benchmark"
+DEFAULT = "node-classifier"
 TOGETHER = 2_000_000
 """Incidences of all runs that are trained side by side."""
 RULES = {"validation": ("valid", "test"), "last": ("valid_last", "test_last")}
@@ -57,15 +66,18 @@ def trials(
     """All of them, first settings first."""
     shared = {"runs": runs, "epochs": epochs, "first_seed": first_seed}
     return [
-        Trial(dataset, model, number, settings_of(model, number) | shared)
+        Trial(dataset, model, number, shared if model == DEFAULT else settings_of(model, number) | shared)
         for number in range(choices)
         for dataset in datasets
         for model in models
+        if number == 0 or model != DEFAULT
     ]
 
 
 def compute(device: str, data_dir: str, trial: Trial) -> Found:
     """Accuracies in percent of all runs of a trial."""
+    if trial.model == DEFAULT:
+        return _default(labelled(trial.dataset, data_dir), trial.settings)
     s, named = trial.settings, NAMED[trial.model]
     h = named.prepare(labelled(trial.dataset, data_dir)).to(device)
     found: Found = {name: [] for rule in RULES.values() for name in rule}
@@ -74,6 +86,23 @@ def compute(device: str, data_dir: str, trial: Trial) -> Found:
         seeds = range(s["first_seed"] + first, s["first_seed"] + min(first + together, s["runs"]))
         for name, values in _train(h, named, s, seeds, device).items():
             found[name] += values
+    return found
+
+
+def _default(h: Hypergraph, s: Mapping[str, Any]) -> Found:
+    """`NodeClassifier()` on the same splits: training labels to learn, validation labels to compare."""
+    seeds = range(s["first_seed"], s["first_seed"] + s["runs"])
+    task = NodeClassification(h, seeds)
+    found: Found = {"valid": [], "test": []}
+    for seed, train, valid, test in zip(seeds, task.train, task.valid, task.test, strict=True):
+        known = torch.maximum(train, valid)
+        y = [None if label < 0 else label for label in known.tolist()]
+        model = NodeClassifier(random_state=seed)
+        model.fit(h.replace(y=None), y, validation=(valid >= 0).numpy())
+        asked = (test >= 0).numpy()
+        right = model.predict(h)[asked] == test.numpy()[asked]
+        found["valid"].append(100 * model.leaderboard_[-1]["accuracy"])
+        found["test"].append(100 * float(right.mean()))
     return found
 
 
@@ -130,7 +159,8 @@ def rows(
 ) -> Iterator[dict[str, Any]]:
     """Accuracy of every model and dataset under both rules."""
     for rule, (by, metric) in RULES.items():
-        for dataset, model, chosen in choose(asked, folder, by, metric):
+        judged = asked if rule == "validation" else [t for t in asked if t.model != DEFAULT]
+        for dataset, model, chosen in choose(judged, folder, by, metric):
             words = f"{command} --datasets {dataset} --models {model}"
             published = PUBLISHED[rule].get(dataset, {}).get(model)
             yield {
@@ -154,25 +184,31 @@ def rank_rows(found: Sequence[Mapping[str, Any]], command: str) -> list[dict[str
     """The average rank of each model; ``settings`` has the critical difference."""
     made = []
     for rule in RULES:
-        table = accuracies(found, rule)
-        if len(table) < 2 or not set.intersection(*(set(row) for row in table.values())):
-            continue
-        ranks = ranks_of(table)
-        told = {"friedman_p": ranks.p, "critical_difference": ranks.difference}
-        about = provenance(command, settings=told, runs=[r for r in found if r["metric"] == "accuracy"])
-        made += [
-            {
-                "setting": "datasets that count", "model": model, "selection": rule, "metric": "rank",
-                "mean": average, "std": None, "runs": ranks.datasets, "paper": None, **about,
-            }
-            for model, average in ranks.average.items()
-        ]  # fmt: skip
+        everything = accuracies(found, rule)
+        networks = {model: row for model, row in everything.items() if model != DEFAULT}
+        for table, shown in ((networks, set(networks)), (everything, {DEFAULT} & set(everything))):
+            if len(table) < 2 or not shown or not set.intersection(*(set(row) for row in table.values())):
+                continue
+            ranks = ranks_of(table)
+            told = {"friedman_p": ranks.p, "critical_difference": ranks.difference}
+            about = provenance(command, settings=told, runs=[r for r in found if r["metric"] == "accuracy"])
+            made += [
+                {
+                    "setting": "datasets that count", "model": model, "selection": rule, "metric": "rank",
+                    "mean": average, "std": None, "runs": ranks.datasets, "paper": None, **about,
+                }
+                for model, average in ranks.average.items() if model in shown
+            ]  # fmt: skip
     return made
 
 
 def draw(out: Path, say: Callable[[str], None]) -> None:
     """The figure of the ranks, where there are some."""
-    found = [r for r in read_rows(EXPERIMENT, out) if (r["metric"], r["selection"]) == ("rank", "validation")]
+    found = [
+        r
+        for r in read_rows(EXPERIMENT, out)
+        if (r["metric"], r["selection"]) == ("rank", "validation") and r["model"] != DEFAULT
+    ]
     if found:
         try:
             difference = found[0]["settings"]["critical_difference"]

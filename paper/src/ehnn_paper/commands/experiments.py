@@ -182,7 +182,7 @@ def benchmark(asked: Request) -> int:
     }  # fmt: skip
     missing = benchmark.reproduce(
         choose_all("dataset", asked.settings or list(FIRST), DATASETS),
-        choose_all("model", asked.models, MODELS),
+        choose_all("model", asked.models, (*MODELS, benchmark.DEFAULT)),
         **{name: value for name, value in given.items() if value is not None},
         **_swept(asked),
     )
