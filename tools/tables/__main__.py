@@ -31,6 +31,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "headline-speed": headlines.speed,
     "hyperedges": accuracy.hyperedges,
     "incidences": roles.incidences,
+    "inputs": searched.inputs,
     "k-edge": k_edge.table_1,
     "k-edge-orders": k_edge.by_order,
     "k-edge-paper": k_edge.beside_paper,

@@ -70,6 +70,24 @@ def benchmark_chosen() -> str:
     return markdown(["", *(f"setting {n}" for n in numbers)], lines)
 
 
+def inputs() -> str:
+    """Accuracy of each model with each input alone, by dataset."""
+    from ehnn_paper.benchmark.inputs import INPUTS
+
+    found = rows("inputs", metric="accuracy")
+    there = {r["setting"].partition(", ")[0] for r in found}
+    lines = [
+        [
+            f"{title}, {TITLES[m]}",
+            *(figure(row("inputs", model=m, setting=f"{name}, {i}"), 1, missing="–") for i in INPUTS),
+        ]
+        for title, name in NODES.items()
+        if name in there
+        for m in models(found)
+    ]
+    return markdown(["", *INPUTS], lines)
+
+
 def graphs() -> str:
     """Accuracy (published figure) of each model, by dataset."""
     found = rows("graphs", metric="accuracy")
