@@ -10,15 +10,17 @@ import pytest
 
 from ehnn_paper import verify
 from ehnn_paper.results import read_rows, write_rows
+from ehnn_paper.sweep import Trial
 
 ROOT = Path(__file__).parents[2]
 
 
 def row(**more: Any) -> dict[str, Any]:
     about = {
-        "setting": "zoo", "model": "mlp", "selection": "validation", "metric": "accuracy", "mean": 90.0,
-        "std": 3.0, "runs": 10, "paper": None, "command": "ehnn reproduce nodes", "commit": "0123456",
-        "hardware": "CPU", "date": "2026-11-18", "seeds": list(range(10)), "settings": None,
+        "experiment": "nodes", "setting": "zoo", "model": "mlp", "selection": "validation",
+        "metric": "accuracy", "mean": 90.0, "std": 3.0, "runs": 10, "paper": None,
+        "command": "ehnn reproduce nodes", "commit": "0123456", "hardware": "CPU", "date": "2026-11-18",
+        "seeds": list(range(10)), "settings": None,
     }  # fmt: skip
     return about | more
 
@@ -50,13 +52,39 @@ def test_the_report_and_the_status(
     monkeypatch.setattr(verify, "train", lambda *_: [{"test": value} for value in values])
     monkeypatch.setattr(verify, "load", lambda *_: _hypergraph())
     out = tmp_path / "verified.json"
-    assert verify.main(["--results", str(tmp_path), "--out", str(out), "--runs", "2"]) == status
+    given = ["--results", str(tmp_path), "--out", str(out), "--runs", "2", "--tables", "nodes"]
+    assert verify.main(given) == status
     check = json.loads(out.read_text())["checks"][0]
     assert (check["published"], check["fresh"], check["holds"]) == (90.0, sum(values) / 2, not status)
 
 
-def test_fresh_seeds_are_those_of_no_published_row() -> None:
-    for one in read_rows("nodes", ROOT / "results"):
+def test_fresh_runs_choose_among_the_settings_of_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def compute(device: str, data_dir: str, trial: Trial) -> dict[str, list[float]]:
+        seen.append(dict(trial.settings))
+        valid = [1.0, 5.0] if trial.choice == 0 else [2.0, 4.0]
+        return {"valid": valid, "test": [10.0 + trial.choice, 20.0 + trial.choice]}
+
+    monkeypatch.setattr(verify._benchmark, "compute", compute)
+    search = {"0": {"lr": 0.1, "first_seed": 700, "runs": 9}, "1": {"lr": 0.2, "first_seed": 700, "runs": 9}}
+    asked = row(experiment="benchmark", settings={"search": search, "chosen": {}})
+    assert verify.TABLES["benchmark"].fresh(asked, 2, "cpu", "data") == [11.0, 20.0]
+    assert [one["lr"] for one in seen] == [0.1, 0.2]
+    assert all((one["first_seed"], one["runs"]) == (verify.FIRST_SEED, 2) for one in seen)
+
+
+@pytest.mark.parametrize("table", list(verify.TABLES))
+def test_published_rows_can_be_trained_again(table: str) -> None:
+    found = verify.sample(read_rows(table, ROOT / "results"), verify.TABLES[table].cheap, 1000, 0)
+    assert found
+    if table in ("benchmark", "graphs"):
+        assert all(one["settings"]["search"] for one in found)
+
+
+@pytest.mark.parametrize("table", list(verify.TABLES))
+def test_fresh_seeds_are_those_of_no_published_row(table: str) -> None:
+    for one in read_rows(table, ROOT / "results"):
         assert not any(verify.FIRST_SEED <= seed < 1_000_000 for seed in one["seeds"] or ())
 
 
