@@ -246,7 +246,12 @@ class NodeEstimator(Estimator):
         """A warning where degrees and orders are all that the model knows of the rows of a hypergraph."""
         model, row = self.model_, self._row
         if isinstance(model, AutoNodes):
-            strange = model.is_strange(self._read(graph.to("cpu")))
+            read = self._read(graph.to("cpu"))
+            if (pair := model.company.written_otherwise(read)) is not None:
+                told = f"no {row} of fit is in this hypergraph; {pair[0]!r} of fit is {pair[1]!r} here"
+                warnings.warn(f"{told}: names must have one type", stacklevel=5)
+                return
+            strange = model.is_strange(read)
             told = (
                 f"nothing in this hypergraph was there in fit, and {row}s have no features: degrees and "
                 "orders are all that is known of them"
