@@ -28,7 +28,7 @@ from .labels import as_list, hidden_minus_ones
 from .portfolio.outputs import Output
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
-from .weights import class_weights, combined, row_weights, score_weights, warn_unread
+from .weights import counted, row_weights, score_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -49,7 +49,7 @@ class HypergraphEstimator(Estimator):
     path: Sequence[str] | None = None
     _auto: ClassVar[Any] = AutoGraphs
 
-    def _learn(self, values: list[Any]) -> Targets:
+    def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         raise NotImplementedError
 
     @renamed_argument("hypergraphs", "h")
@@ -76,9 +76,10 @@ class HypergraphEstimator(Estimator):
         members, values = as_members(h), as_list(hidden_minus_ones(y), "labels of hypergraphs")
         if len(values) != len(members):
             raise ValueError(f"y must have one row per hypergraph ({len(members)}), got {len(values)}")
-        self.targets_ = self._learn(values)
-        target = self.targets_.encode(values)
-        weight = self._weights(target, sample_weight)
+        given_weight = row_weights(sample_weight, len(values))
+        self.targets_ = self._learn(values, given_weight)
+        by_class = getattr(self, "class_weight", None)
+        target, weight = counted(self.targets_, self.targets_.encode(values), given_weight, by_class)
         if self.model == "auto":
             return self._fit_auto(members, target, weight)
         self.features_ = Features.learn(batch(members), self.features)
@@ -100,11 +101,6 @@ class HypergraphEstimator(Estimator):
         task = Supervised(batches[0], batches[1], self.targets_, int(self.random_state), weights[0] or None)
         self._train(self._make, task, bool(batches[1]))
         return self
-
-    def _weights(self, target: Tensor, sample_weight: Any) -> np.ndarray | None:
-        rows = row_weights(sample_weight, len(target))
-        classes = class_weights(getattr(self, "class_weight", None), self.targets_, target)
-        return combined(rows, classes, self.targets_.labelled(target))
 
     def _fit_auto(self: Self, members: list[Hypergraph], target: Tensor, weight: np.ndarray | None) -> Self:
         assert isinstance(self, HypergraphEstimator)

@@ -27,7 +27,7 @@ from .kinds import Classifies
 from .labels import as_list, has_names, hidden_minus_ones
 from .portfolio.outputs import Output
 from .targets import targets_from
-from .weights import check_weights, class_weights, combined, in_order_of, row_weights, score_weights
+from .weights import check_weights, counted, in_order_of, row_weights, score_weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -78,8 +78,7 @@ class IncidenceClassifier(Classifies, Estimator):
         self.targets_ = self._learn(values)
         target = self.targets_.encode(values)
         rows = incidence_weights(graph, y, sample_weight, lines)
-        classes = class_weights(self.class_weight, self.targets_, target)
-        weight = combined(rows, classes, self.targets_.labelled(target))
+        target, weight = counted(self.targets_, target, rows, self.class_weight)
         judging = None
         if validation is not None:
             labelled = self.targets_.labelled(target).numpy()

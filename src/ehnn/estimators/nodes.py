@@ -34,8 +34,7 @@ from .supervised import SampledRows, Supervised, fan_out_of, hold_out
 from .targets import Targets, targets_from
 from .weights import (
     check_weights,
-    class_weights,
-    combined,
+    counted,
     in_order_of,
     row_weights,
     score_weights,
@@ -69,7 +68,7 @@ class NodeEstimator(Estimator):
     hypergraph: Any = None
     _row: ClassVar[str] = "node"
 
-    def _learn(self, values: list[Any]) -> Targets:
+    def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         raise NotImplementedError
 
     # ------------------------------------------------------------------ fit
@@ -87,16 +86,19 @@ class NodeEstimator(Estimator):
                 numbers from 0, else as in ``as_hypergraph(h).node_names``, where nodes of lists, mappings
                 and frames stand in the order in which they first appear. `predict` keeps the same order.
             sample_weight: a weight for each row of ``y``, of its share in the loss and in the figures; by
-                name where both have names.
+                name where both have names. A label of weight 0 counts nowhere, as if it were missing.
         """
         assert isinstance(self, NodeEstimator)
         plan = self._plan()
         self.reader_ = reader_of(h, type(self).__name__)
         graph, nodes, values = self._labels(h, y)
-        self.targets_ = self._learn(values)
+        rows = row_weights(in_order_of(_named(y, graph), sample_weight), len(values))
+        self.targets_ = self._learn(values, rows)
         self._remember(graph)
+        if rows is not None and nodes is not None:  # a node that is given twice counts twice
+            rows = np.bincount(nodes.numpy(), rows, graph.num_nodes).astype(np.float32)
         target = self._spread(graph, nodes, self.targets_.encode(values))
-        weight = self._weights(graph, nodes, target, in_order_of(_named(y, graph), sample_weight))
+        target, weight = counted(self.targets_, target, rows, getattr(self, "class_weight", None))
         check_weights(graph, self.model)
         if self.model == "auto":
             return self._fit_auto(graph, target, weight)
@@ -187,16 +189,6 @@ class NodeEstimator(Estimator):
         if len(values) != graph.num_nodes:
             raise ValueError(f"y must have one row per {self._row} ({graph.num_nodes}), got {len(values)}")
         return graph, None, values
-
-    def _weights(
-        self, h: Hypergraph, nodes: Tensor | None, target: Tensor, sample_weight: Any
-    ) -> np.ndarray | None:
-        """``[num_nodes]`` float32 from weights of rows and of classes; None where neither is given."""
-        rows = row_weights(sample_weight, h.num_nodes if nodes is None else len(nodes))
-        if rows is not None and nodes is not None:  # a node that is given twice counts twice
-            rows = np.bincount(nodes.numpy(), rows, h.num_nodes).astype(np.float32)
-        classes = class_weights(getattr(self, "class_weight", None), self.targets_, target)
-        return combined(rows, classes, self.targets_.labelled(target))
 
     def _spread(self, h: Hypergraph, nodes: Tensor | None, encoded: Tensor) -> Tensor:
         """A row per node of ``h`` from rows of ``nodes``."""
