@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -369,3 +370,39 @@ def test_a_label_of_weight_0_is_absent() -> None:
     )
     second = of_all.fit([pairs, triples, pairs] * 4, [0, 1, None] * 4).predict_proba([pairs])
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("kind", ["nodes", "hyperedges", "incidences", "hypergraphs", "sets"])
+def test_a_fit_that_is_interrupted_changes_nothing(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    h, y = circles(20)
+    text = np.array(["no", "yes"])[y]
+    graphs = [[[0, 1], [1, 2]], [[0, 1, 2], [1, 2, 3]]] * 6
+    several: dict[str, Any] = {
+        "nodes": (ehnn.NodeClassifier, h, y, text),
+        "hyperedges": (ehnn.HyperedgeClassifier, dual(h), y, text),
+        "incidences": (ehnn.IncidenceClassifier, h, y[h.index[0]], text[h.index[0]]),
+        "hypergraphs": (ehnn.HypergraphClassifier, graphs, [0, 1] * 6, ["no", "yes"] * 6),
+        "sets": (ehnn.HyperedgePredictor, h, None, None),
+    }
+    make, data, first, second = several[kind]
+    model = make(**FAST, epochs=2).fit(data, first)
+    asked = [[0, 1], [2, 3]] if kind == "sets" else data
+    before, kept = model.predict_proba(asked), dict(vars(model))
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("portfolio.portfolio.Portfolio.fit", "set_members.SetMembers.fit"):
+        monkeypatch.setattr(f"ehnn.estimators.{name}", stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data, second)
+    monkeypatch.undo()
+    assert vars(model) == kept
+    np.testing.assert_array_equal(model.predict_proba(asked), before)
+
+
+def test_a_frame_of_several_hypergraphs_is_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"graph": [0, 0, 1], "node": [1, 2, 3], "edge": [1, 1, 2]})
+    with pytest.raises(ValueError, match=r"groupby\('graph'\)"):
+        ehnn.HypergraphClassifier(**FAST).fit(frame, ["a", "b"])

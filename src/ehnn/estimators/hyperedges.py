@@ -18,7 +18,7 @@ from ehnn.tasks.hyperedges import HyperedgePrediction, auroc, split_hyperedges
 from ehnn.tasks.hyperedges.scoring import Scored
 from ehnn.tasks.hyperedges.sets import keep_edges, same_sets
 
-from .base import Estimator, Self
+from .base import Estimator, Self, all_or_nothing
 from .features import Features
 from .finite import finite_outputs
 from .from_tables import is_table, reader_of
@@ -81,6 +81,7 @@ class HyperedgePredictor(Estimator):
     batch_size: int = 1024
     sketch: int = 32
 
+    @all_or_nothing
     def fit(self: Self, h: Any, y: None = None) -> Self:
         """Learn what the hyperedges of ``h`` have in common; ``y`` is not used.
 

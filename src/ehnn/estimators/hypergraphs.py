@@ -14,9 +14,10 @@ from ehnn._utils.moved import renamed_argument
 from ehnn._utils.validation import as_count, as_index
 from ehnn.hypergraph import Hypergraph, batch
 from ehnn.hypergraph.roles import refuse_roles
+from ehnn.tables.frames import is_frame
 
 from .auto import AutoGraphs, widths_of
-from .base import Estimator, Self
+from .base import Estimator, Self, all_or_nothing
 from .explain.asking import MOST, limits
 from .explain.explanation import Explanations
 from .explain.hypergraphs import GraphQuestions
@@ -53,6 +54,7 @@ class HypergraphEstimator(Estimator):
         raise NotImplementedError
 
     @renamed_argument("hypergraphs", "h")
+    @all_or_nothing
     def fit(self: Self, h: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on hypergraphs with a label each.
 
@@ -222,6 +224,11 @@ def as_members(hypergraphs: Any) -> list[Hypergraph]:
     """A list of hypergraphs, or a batch, as Hypergraphs with features alone."""
     if isinstance(hypergraphs, Hypergraph):
         hypergraphs = hypergraphs.unbatch()
+    if is_frame(hypergraphs):
+        raise ValueError(
+            "a list of hypergraphs is expected, got a DataFrame; of one with a column that says which "
+            "hypergraph: [part for _, part in frame.groupby('graph')]"
+        )
     if isinstance(hypergraphs, (str, bytes)) or not isinstance(hypergraphs, Iterable):
         raise ValueError(f"a list of hypergraphs or a batch is expected, got {type(hypergraphs).__name__}")
     nothing = dict.fromkeys(("y", "edge_weight", "incidence_weight", "node_names", "edge_names"))

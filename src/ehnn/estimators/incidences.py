@@ -16,7 +16,7 @@ from ehnn.tables import TableData
 from ehnn.tables.frames import is_frame
 
 from .auto_incidences import AutoIncidences
-from .base import Estimator, Self
+from .base import Estimator, Self, all_or_nothing
 from .explain.asking import INCIDENCES, MOST, answer, incidence_numbers, limits
 from .explain.explanation import Explanations
 from .explain.rows import IncidenceQuestions
@@ -53,6 +53,7 @@ class IncidenceClassifier(Classifies, Estimator):
 
     _auto: ClassVar[Any] = AutoIncidences
 
+    @all_or_nothing
     def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """Learn from the labelled incidences of ``h``, in any form that `as_hypergraph` takes.
 

@@ -18,7 +18,7 @@ from ehnn.tables.later import Asked
 from ehnn.training import Task
 
 from .auto import AutoNodes, Seen
-from .base import Estimator, Self
+from .base import Estimator, Self, all_or_nothing
 from .explain.asking import INCIDENCES, MOST, answer, limits
 from .explain.explanation import Explanations
 from .explain.rows import NodeQuestions
@@ -73,6 +73,7 @@ class NodeEstimator(Estimator):
 
     # ------------------------------------------------------------------ fit
 
+    @all_or_nothing
     def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Train on the labelled nodes.
 

@@ -25,7 +25,7 @@ def warn_unread(h: Hypergraph, model: Any) -> None:
         warnings.warn(
             f"{' and '.join(found)} of the hypergraph: {told} does not read weights; EHNN and model='auto' "
             "of the estimators of nodes, hyperedges and incidences do",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
