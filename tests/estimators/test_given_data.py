@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -339,3 +340,69 @@ def test_hypergraphs_with_other_features_are_refused() -> None:
         ehnn.HypergraphClassifier(**FAST).fit([plain, plain.replace(x=torch.ones(3, 2))], [0, 1])
     with pytest.raises(ValueError, match="labels of hypergraphs must be a sequence with one per row"):
         ehnn.HypergraphClassifier(**FAST).fit([plain, plain], {0: "a", 1: "b"})
+
+
+def test_a_label_of_weight_0_is_absent() -> None:
+    """It is no vote for others either, and it does not validate."""
+    h, y = circles(40)
+    weight = np.where(np.arange(40) % 4 == 0, 0.0, 1.0)
+    wrong = np.where(weight > 0, y, 1 - y)
+    some = [v if w else None for v, w in zip(y.tolist(), weight, strict=True)]
+    network = {"model": "ehnn-mlp", "width": 4, "epochs": 3}
+    for settings in (FAST, network):
+        for kind, data in ((ehnn.NodeClassifier, h), (ehnn.HyperedgeClassifier, dual(h))):
+            first = kind(**settings).fit(data, wrong, sample_weight=weight).predict_proba(data)
+            np.testing.assert_array_equal(first, kind(**settings).fit(data, some).predict_proba(data))
+        numbers = ehnn.NodeRegressor(**settings)
+        first = numbers.fit(h, np.where(weight > 0, y, 1e9), sample_weight=weight).predict(h)
+        np.testing.assert_allclose(first, numbers.fit(h, some).predict(h), atol=1e-6)
+    node, counted = h.index[0].numpy(), np.arange(h.num_incidences) % 3 > 0
+    of_pairs = ehnn.IncidenceClassifier(**FAST)
+    first = of_pairs.fit(
+        h, np.where(counted, y[node], 1 - y[node]), sample_weight=counted * 1.0
+    ).predict_proba(h)
+    known = [int(y[v]) if kept else None for v, kept in zip(node, counted, strict=True)]
+    np.testing.assert_array_equal(first, of_pairs.fit(h, known).predict_proba(h))
+    pairs, triples = [[0, 1], [1, 2]], [[0, 1, 2], [1, 2, 3]]
+    of_all = ehnn.HypergraphClassifier(**FAST)
+    first = of_all.fit([pairs, triples, pairs] * 4, [0, 1, 1] * 4, sample_weight=[1, 1, 0] * 4).predict_proba(
+        [pairs]
+    )
+    second = of_all.fit([pairs, triples, pairs] * 4, [0, 1, None] * 4).predict_proba([pairs])
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("kind", ["nodes", "hyperedges", "incidences", "hypergraphs", "sets"])
+def test_a_fit_that_is_interrupted_changes_nothing(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    h, y = circles(20)
+    text = np.array(["no", "yes"])[y]
+    graphs = [[[0, 1], [1, 2]], [[0, 1, 2], [1, 2, 3]]] * 6
+    several: dict[str, Any] = {
+        "nodes": (ehnn.NodeClassifier, h, y, text),
+        "hyperedges": (ehnn.HyperedgeClassifier, dual(h), y, text),
+        "incidences": (ehnn.IncidenceClassifier, h, y[h.index[0]], text[h.index[0]]),
+        "hypergraphs": (ehnn.HypergraphClassifier, graphs, [0, 1] * 6, ["no", "yes"] * 6),
+        "sets": (ehnn.HyperedgePredictor, h, None, None),
+    }
+    make, data, first, second = several[kind]
+    model = make(**FAST, epochs=2).fit(data, first)
+    asked = [[0, 1], [2, 3]] if kind == "sets" else data
+    before, kept = model.predict_proba(asked), dict(vars(model))
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("portfolio.portfolio.Portfolio.fit", "set_members.SetMembers.fit"):
+        monkeypatch.setattr(f"ehnn.estimators.{name}", stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data, second)
+    monkeypatch.undo()
+    assert vars(model) == kept
+    np.testing.assert_array_equal(model.predict_proba(asked), before)
+
+
+def test_a_frame_of_several_hypergraphs_is_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"graph": [0, 0, 1], "node": [1, 2, 3], "edge": [1, 1, 2]})
+    with pytest.raises(ValueError, match=r"groupby\('graph'\)"):
+        ehnn.HypergraphClassifier(**FAST).fit(frame, ["a", "b"])

@@ -131,6 +131,23 @@ def test_known_candidates_are_scored_as_if_they_were_not_there(ring: list[list[i
     assert fitted.decision_function(ring[:12]).shape == (12,)
 
 
+@pytest.mark.parametrize("model", ["auto", "ehnn-mlp"])
+@pytest.mark.parametrize("read", [0, 200_000])
+def test_a_score_does_not_depend_on_what_else_is_asked(
+    monkeypatch: pytest.MonkeyPatch, model: str, read: int
+) -> None:
+    monkeypatch.setattr("ehnn.estimators.hyperedges._READ", read)  # 0: several are set aside together
+    generator = np.random.default_rng(0)
+    known = [generator.choice(20, 3, replace=False).tolist() for _ in range(60)]
+    fitted = ehnn.HyperedgePredictor(model=model, width=8, epochs=2, sketch=4).fit([*known, known[0]])
+    asked = [*known[:9], [0, 1, 2, 3], known[0][::-1]]
+    together = fitted.decision_function(asked)
+    alone = [fitted.decision_function([one])[0] for one in asked]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+    assert together[0] == pytest.approx(together[-1], abs=1e-5)
+    assert fitted.decision_function([]).shape == (0,)
+
+
 @pytest.mark.parametrize("model", ["ehnn-mlp", "all-deep-sets"])
 def test_a_hypergraph_is_encoded_once_for_all_new_candidates(ring: list[list[int]], model: str) -> None:
     new = [[i, (i + 5) % len(ring)] for i in range(9)]

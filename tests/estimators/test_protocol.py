@@ -250,7 +250,11 @@ def test_every_form_of_input() -> None:
         [np.array(e) for e in edges],
     ]  # fmt: skip
     for form in forms:
-        assert as_hypergraph(form) == h, type(form)
+        found = as_hypergraph(form)
+        if isinstance(form, pd.DataFrame):  # its numbers stay names: a part of it has gaps
+            assert (found.node_names, found.edge_names) == ((0, 1, 2, 3), (0, 1, 2))
+            found = found.replace(node_names=None, edge_names=None)
+        assert found == h, type(form)
 
 
 def test_names_of_a_frame() -> None:

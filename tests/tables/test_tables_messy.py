@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import ehnn
 from ehnn.tables.columns import Category, Number, encode, learn_feature, with_node_table
 from ehnn.tables.labels import class_remarks, read_labels
 from ehnn.tables.layouts import Layout
@@ -202,3 +203,56 @@ def test_a_header_in_the_middle_of_a_file_is_refused() -> None:
     with pytest.raises(ValueError, match="line 4: the row repeats the names of the columns; leave it out"):
         sheet_of("node,edge,y\na,e,1\nb,e,2\nnode,edge,y\nc,e,1\n")
     assert sheet_of("node,edge,y\na,e,1\nnode,edge,2\n").h.num_nodes == 2
+
+
+def test_tags_in_angle_brackets_are_lists() -> None:
+    sheet = sheet_of("id,tags,kind\n1,<python><pandas>,a\n2,<c++>,b\n3,,a\n", members=("tags",))
+    assert sets(sheet) == {"1": ["python", "pandas"], "2": ["c++"], "3": []}
+
+
+def test_sets_of_one_member_each_are_told() -> None:
+    assert sheet_of("id,members\n1,a/b\n2,c/d\n3,e\n").remarks == (
+        "t.csv: each set has one member at most, 'a/b' for one; if the cells are lists: --separator",
+    )
+    assert sheet_of("id,members\n1,a;b\n2,c\n").remarks == ()
+
+
+def test_names_that_differ_in_case_or_form_alone_are_told() -> None:
+    names = ["Müller", "Mu\u0308ller", "ann lee", "Ann  Lee", "ann\u00a0lee", "bo"]
+    told = "names of nodes that differ in capitals, white space or forms of letters alone count as different"
+    text = "".join(f"{name},e\n" for name in names)
+    assert sheet_of(f"node,edge\n{text}").remarks == (
+        f"t.csv: {told}: 3, 'Müller' and 'Mu\u0308ller' for one",
+    )
+    assert sheet_of("id,members\n1,ann;Bob\n2,bob;cy\n").remarks == (
+        f"t.csv: {told}: 1, 'Bob' and 'bob' for one",
+    )
+    assert "names of sets" in sheet_of("node,edge\nx1,e\nx2,E\n").remarks[0]
+    assert sheet_of("node,edge\nx1,e\nx2,e\n").remarks == ()
+
+
+@pytest.mark.parametrize("cells", [["30,000", "9,500"], ["$30", "$95"], ["3%", "9%"], ["1 234", "2 000"]])
+def test_numbers_in_other_clothes_are_told(cells: list[str]) -> None:
+    text = "".join(f'p{i},"{cells[i % 2]}",{"ab"[i % 2]}\n' for i in range(8))
+    Path("n.csv").write_text("node,pay,team\n" + text, encoding="utf-8")
+    Path("t.csv").write_text("node,edge\n" + "".join(f"p{i},e\n" for i in range(8)), encoding="utf-8")
+    hint = "write numbers without currencies, % and signs between thousands"
+    found = ehnn.tables.read("t.csv", "team", nodes="n.csv")
+    assert found.remarks == [f"n.csv: column 'pay' is read as 2 classes, {cells[0]!r} for one; {hint}"]
+    with pytest.raises(ValueError, match=f"line 2: column 'pay' must be a finite number, got .*; {hint}"):
+        ehnn.tables.read("t.csv", "pay", nodes="n.csv", regression=True)
+
+
+def test_leading_zeros_are_hinted_at() -> None:
+    sheet = sheet_of("node,edge\n01,e\n02,e\n")
+    Path("n.csv").write_text("node,team\n1,a\n2,b\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="'01' is known: write them in the same way in all tables"):
+        with_node_table(sheet, Path("n.csv"))
+
+
+@pytest.mark.parametrize("column", ["node", "edge", "members"])
+def test_the_label_is_not_where_the_sets_are(column: str) -> None:
+    Path("t.csv").write_text("node,edge,members\na,e,x;y\nb,f,x\n", encoding="utf-8")
+    how = {"member_columns": "members"} if column == "members" else {}
+    with pytest.raises(ValueError, match=f"'{column}' is the label, which would give the answer away"):
+        ehnn.tables.read("t.csv", column, **how)

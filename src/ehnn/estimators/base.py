@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from .portfolio.budget import seconds_of
 from .room import within
 
 Self = TypeVar("Self", bound="Estimator")
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -45,6 +47,22 @@ def _not_fitted(message: str) -> NotFittedError:
 
     kind = type("NotFittedError", (NotFittedError, exceptions.NotFittedError), {"__module__": __name__})
     return kind(message)
+
+
+def all_or_nothing(function: _Fit) -> _Fit:
+    """A decorator of ``fit``: one that fails or is interrupted leaves the estimator as it was before."""
+
+    @functools.wraps(function)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return function(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
+
+    return cast(_Fit, call)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -18,13 +18,14 @@ from ehnn.tasks.hyperedges import HyperedgePrediction, auroc, split_hyperedges
 from ehnn.tasks.hyperedges.scoring import Scored
 from ehnn.tasks.hyperedges.sets import keep_edges, same_sets
 
-from .base import Estimator, Self
+from .base import Estimator, Self, all_or_nothing
 from .features import Features
 from .finite import finite_outputs
 from .from_tables import is_table, reader_of
 from .inputs import as_hypergraph, node_numbers
 from .labels import as_list
 from .models import Plan
+from .portfolio.company import set_hashes
 from .scorers import Scorer, make_scorer
 from .set_members import SetMembers
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
@@ -32,8 +33,8 @@ from .weights import row_weights, warn_unread
 
 NETWORK = "EHNN-MLP"
 """The network of ``model="auto"`` in ``leaderboard_``."""
-_PART = 0.1
-"""Share of the hyperedges that are set aside at once when they are scored themselves."""
+_PARTS, _READ = 10, 200_000
+"""Known hyperedges are scored in so many parts; in more, where all parts read so many incidences at most."""
 _MOST_HELD_OUT = 1024
 """Hyperedges that select the epoch; more would cost time and hardly make the choice surer."""
 
@@ -49,7 +50,7 @@ class HyperedgePredictor(Estimator):
     taken, or the mean of both (``leaderboard_``). Without held-out hyperedges it is EHNN-MLP. No hyperedge is
     ever scored by a model that sees it, or a duplicate of it, in its input: not in validation, not in
     training (in folds), and not in prediction, where candidates that are hyperedges of the input are set
-    aside in parts.
+    aside: of a small hypergraph each alone, of a large one with a tenth of the others, always the same ones.
 
     Args:
         sketch: channels of `ehnn.estimators.sketches.sketch_features`, which tell nodes apart by the company
@@ -80,6 +81,7 @@ class HyperedgePredictor(Estimator):
     batch_size: int = 1024
     sketch: int = 32
 
+    @all_or_nothing
     def fit(self: Self, h: Any, y: None = None) -> Self:
         """Learn what the hyperedges of ``h`` have in common; ``y`` is not used.
 
@@ -155,10 +157,9 @@ class HyperedgePredictor(Estimator):
         known = self.hypergraph_ if h is None else as_hypergraph(h).to("cpu")
         refuse_roles(known.roles, type(self).__name__)
         asked = as_candidates(known, candidates)
-        number, wanted = same_sets(known, asked)
         scores = torch.zeros(asked.num_edges, dtype=torch.float64)
-        for removed, rows in _parts(number, wanted):
-            rest = keep_edges(known, ~torch.isin(number, removed)) if len(removed) else known
+        for kept, rows in _parts(known, asked):
+            rest = known if bool(kept.all()) else keep_edges(known, kept)
             scores[rows] = self._judged(rest, asked, rows)
         return finite_outputs(scores).numpy()
 
@@ -264,11 +265,19 @@ def _renumbered(h: Hypergraph, candidates: Hypergraph) -> Hypergraph:
     return candidates
 
 
-def _parts(number: Tensor, wanted: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """(sets to take out of the input, candidates), so that no candidate is scored by what holds it."""
-    there = torch.isin(wanted, number)
-    new = (~there).nonzero().squeeze(1)
-    sets = wanted[there].unique()
-    few = max(1, int(_PART * len(number.unique())))
-    taken = [(part, torch.isin(wanted, part).nonzero().squeeze(1)) for part in sets.split(few)]
-    return [(removed, rows) for removed, rows in [(wanted[:0], new), *taken] if len(rows)]
+def _parts(known: Hypergraph, asked: Hypergraph) -> list[tuple[Tensor, Tensor]]:
+    """(hyperedges of the input that stay, candidates), so that no candidate is scored by what holds it.
+
+    Sets of the input are set aside in parts that depend on the input alone, so a candidate has the same score
+    whatever is asked beside it.
+    """
+    if not asked.num_edges:
+        return []
+    number, wanted = same_sets(known, asked)
+    place = np.unique(set_hashes(known), return_inverse=True)[1]
+    count = int(place.max(initial=0)) + 1
+    size = max(1, count // max(_PARTS, _READ // max(1, known.num_incidences)))
+    part = torch.from_numpy(place // size)
+    of_set = torch.full((int(torch.cat([number, wanted]).max()) + 1,), -1).index_copy_(0, number, part)
+    own = of_set[wanted]
+    return [(part != p, (own == p).nonzero().squeeze(1)) for p in own.unique().tolist()]

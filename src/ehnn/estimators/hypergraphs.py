@@ -14,9 +14,10 @@ from ehnn._utils.moved import renamed_argument
 from ehnn._utils.validation import as_count, as_index
 from ehnn.hypergraph import Hypergraph, batch
 from ehnn.hypergraph.roles import refuse_roles
+from ehnn.tables.frames import is_frame
 
 from .auto import AutoGraphs, widths_of
-from .base import Estimator, Self
+from .base import Estimator, Self, all_or_nothing
 from .explain.asking import MOST, limits
 from .explain.explanation import Explanations
 from .explain.hypergraphs import GraphQuestions
@@ -28,7 +29,7 @@ from .labels import as_list, hidden_minus_ones
 from .portfolio.outputs import Output
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
-from .weights import class_weights, combined, row_weights, score_weights, warn_unread
+from .weights import counted, row_weights, score_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -49,10 +50,11 @@ class HypergraphEstimator(Estimator):
     path: Sequence[str] | None = None
     _auto: ClassVar[Any] = AutoGraphs
 
-    def _learn(self, values: list[Any]) -> Targets:
+    def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         raise NotImplementedError
 
     @renamed_argument("hypergraphs", "h")
+    @all_or_nothing
     def fit(self: Self, h: Any, y: Any, sample_weight: Any = None) -> Self:
         """Train on hypergraphs with a label each.
 
@@ -76,9 +78,10 @@ class HypergraphEstimator(Estimator):
         members, values = as_members(h), as_list(hidden_minus_ones(y), "labels of hypergraphs")
         if len(values) != len(members):
             raise ValueError(f"y must have one row per hypergraph ({len(members)}), got {len(values)}")
-        self.targets_ = self._learn(values)
-        target = self.targets_.encode(values)
-        weight = self._weights(target, sample_weight)
+        given_weight = row_weights(sample_weight, len(values))
+        self.targets_ = self._learn(values, given_weight)
+        by_class = getattr(self, "class_weight", None)
+        target, weight = counted(self.targets_, self.targets_.encode(values), given_weight, by_class)
         if self.model == "auto":
             return self._fit_auto(members, target, weight)
         self.features_ = Features.learn(batch(members), self.features)
@@ -100,11 +103,6 @@ class HypergraphEstimator(Estimator):
         task = Supervised(batches[0], batches[1], self.targets_, int(self.random_state), weights[0] or None)
         self._train(self._make, task, bool(batches[1]))
         return self
-
-    def _weights(self, target: Tensor, sample_weight: Any) -> np.ndarray | None:
-        rows = row_weights(sample_weight, len(target))
-        classes = class_weights(getattr(self, "class_weight", None), self.targets_, target)
-        return combined(rows, classes, self.targets_.labelled(target))
 
     def _fit_auto(self: Self, members: list[Hypergraph], target: Tensor, weight: np.ndarray | None) -> Self:
         assert isinstance(self, HypergraphEstimator)
@@ -226,6 +224,11 @@ def as_members(hypergraphs: Any) -> list[Hypergraph]:
     """A list of hypergraphs, or a batch, as Hypergraphs with features alone."""
     if isinstance(hypergraphs, Hypergraph):
         hypergraphs = hypergraphs.unbatch()
+    if is_frame(hypergraphs):
+        raise ValueError(
+            "a list of hypergraphs is expected, got a DataFrame; of one with a column that says which "
+            "hypergraph: [part for _, part in frame.groupby('graph')]"
+        )
     if isinstance(hypergraphs, (str, bytes)) or not isinstance(hypergraphs, Iterable):
         raise ValueError(f"a list of hypergraphs or a batch is expected, got {type(hypergraphs).__name__}")
     nothing = dict.fromkeys(("y", "edge_weight", "incidence_weight", "node_names", "edge_names"))

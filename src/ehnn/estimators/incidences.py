@@ -16,7 +16,7 @@ from ehnn.tables import TableData
 from ehnn.tables.frames import is_frame
 
 from .auto_incidences import AutoIncidences
-from .base import Estimator, Self
+from .base import Estimator, Self, all_or_nothing
 from .explain.asking import INCIDENCES, MOST, answer, incidence_numbers, limits
 from .explain.explanation import Explanations
 from .explain.rows import IncidenceQuestions
@@ -28,7 +28,7 @@ from .kinds import Classifies
 from .labels import as_list, has_names, hidden_minus_ones
 from .portfolio.outputs import Output
 from .targets import targets_from
-from .weights import check_weights, class_weights, combined, in_order_of, row_weights, score_weights
+from .weights import check_weights, counted, in_order_of, row_weights, score_weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -54,6 +54,7 @@ class IncidenceClassifier(Classifies, Estimator):
 
     _auto: ClassVar[Any] = AutoIncidences
 
+    @all_or_nothing
     def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """Learn from the labelled incidences of ``h``, in any form that `as_hypergraph` takes.
 
@@ -79,8 +80,7 @@ class IncidenceClassifier(Classifies, Estimator):
         self.targets_ = self._learn(values)
         target = self.targets_.encode(values)
         rows = incidence_weights(graph, y, sample_weight, lines)
-        classes = class_weights(self.class_weight, self.targets_, target)
-        weight = combined(rows, classes, self.targets_.labelled(target))
+        target, weight = counted(self.targets_, target, rows, self.class_weight)
         judging = None
         if validation is not None:
             labelled = self.targets_.labelled(target).numpy()

@@ -19,7 +19,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io.named import in_order
 from ehnn.tables import Layout, TableData, read_sheet
-from ehnn.tables.frames import is_frame
+from ehnn.tables.frames import collected, is_frame, pandas_of_arrow
 from ehnn.tables.reading import in_python
 
 from .labels import plain
@@ -114,8 +114,9 @@ def _from_pandas(frame: Any) -> Hypergraph:
             raise ValueError(f"column {column!r} of the frame is empty in row {int(missing[0])} (from 0)")
     nodes, node_names = _codes(frame[node].tolist())
     edges, edge_names = _codes(frame[edge].tolist())
-    count = (int(nodes.max()) + 1, int(edges.max()) + 1) if len(nodes) else (0, 0)
-    return Hypergraph.from_incidence((nodes, edges), *count, node_names=node_names, edge_names=edge_names)
+    return Hypergraph.from_incidence(
+        (nodes, edges), len(node_names), len(edge_names), node_names=node_names, edge_names=edge_names
+    )
 
 
 def _node_and_edge(columns: list[Any]) -> tuple[Any, Any]:
@@ -138,18 +139,18 @@ def _named(columns: list[Any], names: tuple[str, ...]) -> list[Any]:
     return [c for name in names for c in columns if str(c).lower() == name]
 
 
-def _codes(values: list[Hashable]) -> tuple[np.ndarray, tuple[Hashable, ...] | None]:
-    """Number of each value and the names, or None for names that are mere numbers 0 … n−1."""
+def _codes(values: list[Hashable]) -> tuple[np.ndarray, tuple[Hashable, ...]]:
+    """Number of each value and the names; names that are the numbers 0 … n−1 keep their order."""
     names = list(dict.fromkeys(values))
-    if names and all(type(v) is int for v in names) and set(names) == set(range(len(names))):
-        return np.asarray(values, np.int64), None
+    if all(type(v) is int for v in names) and set(names) == set(range(len(names))):
+        return np.asarray(values, np.int64), tuple(range(len(names)))
     number = dict(zip(names, range(len(names)), strict=True))
     return np.fromiter(map(number.__getitem__, values), np.int64, len(values)), tuple(names)
 
 
 def _from_other_frame(frame: Any) -> Hypergraph:
     """Of polars or pyarrow."""
-    if not hasattr(frame, "columns") or not hasattr(frame, "to_pandas"):
+    if not is_frame(frame):
         raise ValueError(f"a DataFrame of (node, hyperedge) rows is expected, got {type(frame).__name__}")
     return _from_pandas(_as_pandas(frame))
 
@@ -159,9 +160,10 @@ def _as_pandas(frame: Any) -> Any:
     if module == "pandas":
         return frame
     if module == "pyarrow":
-        return frame.to_pandas()
+        return pandas_of_arrow(frame)
     import pandas as pd
 
+    frame = collected(frame)
     return pd.DataFrame({column: frame[column].to_list() for column in frame.columns})
 
 

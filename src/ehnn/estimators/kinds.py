@@ -32,7 +32,7 @@ class Classifies:
         def _logits(self, h: Any) -> Tensor: ...
         def _decided(self, logits: Tensor) -> Tensor: ...
 
-    def _learn(self, values: list[Any]) -> Targets:
+    def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         refuse_lists_of_names(values)
         return MultiLabel.learn(values) if is_matrix(values) else Classes.learn(values)
 
@@ -67,5 +67,7 @@ class Regresses:
 
     _estimator_type = "regressor"
 
-    def _learn(self, values: list[Any]) -> Targets:
-        return Numbers.learn(values)
+    def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
+        return Numbers.learn(
+            [v for v, w in zip(values, rows, strict=True) if w] if rows is not None else values
+        )

@@ -18,7 +18,7 @@ from ehnn.tables.later import Asked
 from ehnn.training import Task
 
 from .auto import AutoNodes, Seen
-from .base import Estimator, Self
+from .base import Estimator, Self, all_or_nothing
 from .explain.asking import INCIDENCES, MOST, answer, limits
 from .explain.explanation import Explanations
 from .explain.rows import NodeQuestions
@@ -29,14 +29,14 @@ from .inputs import as_hypergraph, node_numbers
 from .judging import judging_labels
 from .kinds import Classifies, Regresses
 from .labels import as_list, has_names, hidden_minus_ones
+from .models import Plan
 from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import SampledRows, Supervised, fan_out_of, hold_out
 from .targets import Targets, targets_from
 from .weights import (
     check_weights,
-    class_weights,
-    combined,
+    counted,
     in_order_of,
     row_weights,
     score_weights,
@@ -70,11 +70,12 @@ class NodeEstimator(Estimator):
     hypergraph: Any = None
     _row: ClassVar[str] = "node"
 
-    def _learn(self, values: list[Any]) -> Targets:
+    def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         raise NotImplementedError
 
     # ------------------------------------------------------------------ fit
 
+    @all_or_nothing
     def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
         """Train on the labelled nodes.
 
@@ -88,7 +89,7 @@ class NodeEstimator(Estimator):
                 numbers from 0, else as in ``as_hypergraph(h).node_names``, where nodes of lists, mappings
                 and frames stand in the order in which they first appear. `predict` keeps the same order.
             sample_weight: a weight for each row of ``y``, of its share in the loss and in the figures; by
-                name where both have names.
+                name where both have names. A label of weight 0 counts nowhere, as if it were missing.
             validation: a boolean for each row of ``y``, by name where both have names: its label compares
                 members and chooses the epoch, and is not trained on. By default some labels are drawn. Give
                 it where new rows differ from those drawn, such as those of the last month.
@@ -97,14 +98,24 @@ class NodeEstimator(Estimator):
         plan = self._plan()
         self.reader_ = reader_of(h, type(self).__name__)
         graph, nodes, values = self._labels(h, y)
-        self.targets_ = self._learn(values)
+        rows = row_weights(in_order_of(_named(y, graph), sample_weight), len(values))
+        self.targets_ = self._learn(values, rows)
         self._remember(graph)
+        if rows is not None and nodes is not None:  # a node that is given twice counts twice
+            rows = np.bincount(nodes.numpy(), rows, graph.num_nodes).astype(np.float32)
         target = self._spread(graph, nodes, self.targets_.encode(values))
-        weight = self._weights(graph, nodes, target, in_order_of(_named(y, graph), sample_weight))
+        target, weight = counted(self.targets_, target, rows, getattr(self, "class_weight", None))
         judging = self._judging(graph, nodes, target, in_order_of(_named(y, graph), validation, "validation"))
         check_weights(graph, self.model)
         if self.model == "auto":
             return self._fit_auto(graph, target, weight, judging)
+        return self._fit_network(plan, graph, target, weight, judging)
+
+    def _fit_network(
+        self: Self, plan: Plan, graph: Hypergraph, target: Tensor, weight: np.ndarray | None,
+        judging: np.ndarray | None,
+    ) -> Self:  # fmt: skip
+        assert isinstance(self, NodeEstimator)
         if isinstance(self.model, str) and not plan.is_ehnn:
             refuse_roles(graph.roles, f"model {self.model!r}")
         if not plan.is_ehnn:
@@ -200,16 +211,6 @@ class NodeEstimator(Estimator):
             raise ValueError(f"y must have one row per {self._row} ({graph.num_nodes}), got {len(values)}")
         return graph, None, values
 
-    def _weights(
-        self, h: Hypergraph, nodes: Tensor | None, target: Tensor, sample_weight: Any
-    ) -> np.ndarray | None:
-        """``[num_nodes]`` float32 from weights of rows and of classes; None where neither is given."""
-        rows = row_weights(sample_weight, h.num_nodes if nodes is None else len(nodes))
-        if rows is not None and nodes is not None:  # a node that is given twice counts twice
-            rows = np.bincount(nodes.numpy(), rows, h.num_nodes).astype(np.float32)
-        classes = class_weights(getattr(self, "class_weight", None), self.targets_, target)
-        return combined(rows, classes, self.targets_.labelled(target))
-
     def _judging(
         self, h: Hypergraph, nodes: Tensor | None, target: Tensor, validation: Any
     ) -> np.ndarray | None:
@@ -271,7 +272,12 @@ class NodeEstimator(Estimator):
         """A warning where degrees and orders are all that the model knows of the rows of a hypergraph."""
         model, row = self.model_, self._row
         if isinstance(model, AutoNodes):
-            strange = model.is_strange(self._read(graph.to("cpu")))
+            read = self._read(graph.to("cpu"))
+            if (pair := model.company.written_otherwise(read)) is not None:
+                told = f"no {row} of fit is in this hypergraph; {pair[0]!r} of fit is {pair[1]!r} here"
+                warnings.warn(f"{told}: names must have one type", stacklevel=5)
+                return
+            strange = model.is_strange(read)
             told = (
                 f"nothing in this hypergraph was there in fit, and {row}s have no features: degrees and "
                 "orders are all that is known of them"

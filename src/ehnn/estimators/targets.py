@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from ehnn.tasks.scores import accuracy, cross_entropy
 
 from .finite import HUGE, finite_outputs
 from .labels import as_matrix, is_matrix, is_minus_one, minus_one_is_a_class, plain_class
+
+_NO_LABEL = frozenset(("nan", "None", "<NA>", "NaT"))
+"""What missing labels become where they are made text."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,13 @@ class Classes:
         if len(found) == 1:
             hint = "; -1 means no label" if any(v == -1 for v in values if isinstance(v, int)) else ""
             raise ValueError(f"there is only one class, {short(next(iter(found)))}{hint}")
+        written = sorted(v for v in found if v in _NO_LABEL)
+        if written:
+            warnings.warn(
+                f"{written[0]!r} is taken for a class; where it means that there is no label, give None or "
+                "NaN in a list or an array of objects: NumPy makes text of NaN beside text",
+                stacklevel=4,
+            )
         return cls(tuple(sorted(found)))
 
     @property

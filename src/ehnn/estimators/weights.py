@@ -25,7 +25,7 @@ def warn_unread(h: Hypergraph, model: Any) -> None:
         warnings.warn(
             f"{' and '.join(found)} of the hypergraph: {told} does not read weights; EHNN and model='auto' "
             "of the estimators of nodes, hyperedges and incidences do",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -81,16 +81,20 @@ def row_weights(given: Any, rows: int) -> np.ndarray | None:
     return weight
 
 
-def combined(rows: np.ndarray | None, classes: np.ndarray | None, labelled: Tensor) -> np.ndarray | None:
-    """``[rows]`` float32: the product of ``sample_weight`` and ``class_weight``; None where neither is given.
+def counted(
+    targets: Targets, target: Tensor, rows: np.ndarray | None, by_class: Any
+) -> tuple[Tensor, np.ndarray | None]:
+    """The labels that count, and ``[rows]`` float32: ``sample_weight`` times ``class_weight``.
 
-    A ValueError where it leaves no row that is ``labelled``.
+    The weights are None where neither is given. A label whose ``sample_weight`` is 0 is hidden: it is no
+    input of others either. A ValueError where no row with a label is left.
     """
-    given = [weight for weight in (rows, classes) if weight is not None]
+    target = target if rows is None else targets.hide(target, torch.from_numpy(rows > 0))
+    given = [weight for weight in (rows, class_weights(by_class, targets, target)) if weight is not None]
     found = given[0] * given[1] if len(given) == 2 else next(iter(given), None)
-    if found is not None and not found[labelled.numpy()].any():
+    if found is not None and not found[targets.labelled(target).numpy()].any():
         raise ValueError("sample_weight and class_weight must be above 0 for a row with a label")
-    return found
+    return target, found
 
 
 def score_weights(given: Any, labelled: Tensor, row: str) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+import re
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import as_numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
 
+from .alike import other_number
 from .frames import FrameTable
 from .layouts import found_columns, open_table
 from .sheet import Columns, Sheet
@@ -114,7 +116,7 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     remarks = []
     if len(new):
         row = int(new[0])
-        hint = point_zero(ids[row], set(known)) or _alike(ids[row], known[:10_000])
+        hint = other_number(ids[row], set(known)) or _alike(ids[row], known[:10_000])
         text = f"{short(ids[row])} ({table.place(row)}){hint}"
         if len(new) == len(ids):
             raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}")
@@ -139,14 +141,6 @@ def _column_of_names(table: Table, known: Sequence[Hashable]) -> str | None:
         c for c, cells in table.columns.items() if 2 * cells.where(names.__contains__).sum() >= table.size
     ]
     return found[0] if len(found) == 1 else None
-
-
-def point_zero(name: str, known: Collection[Hashable]) -> str:
-    """A hint where a name that is not known is known with, or without, ``.0`` at its end."""
-    other = name.removesuffix(".0") if name.endswith(".0") else f"{name}.0"
-    if other not in known:
-        return ""
-    return f"; {other!r} is known: write whole numbers in the same way in all tables, with .0 or without"
 
 
 def _alike(name: str, known: Sequence[Hashable]) -> str:
@@ -174,8 +168,9 @@ class Number:
         """``[owners, 1]``."""
         used = values.used
         found = as_numbers(used, table)
-        if not np.isfinite(found).all():
-            wrong = used[int(np.argmin(np.isfinite(found)))]
+        good = _fits(found)
+        if not good.all():
+            wrong = used[int(np.argmin(good))]
             raise not_finite(table, values.row_of(wrong), self.column, wrong)
         return _lookup(values, dict(zip(used, found.tolist(), strict=True)), self.mean)[:, None]
 
@@ -207,6 +202,11 @@ def _lookup(values: Values, number: dict[str, Any], missing: float) -> np.ndarra
     return np.array([*found, missing], np.float64)[values.codes]
 
 
+def _fits(numbers: np.ndarray) -> np.ndarray:
+    """Which are finite in single precision."""
+    return np.abs(numbers) <= np.finfo(np.float32).max
+
+
 def learn_feature(columns: Columns, name: str, count: int) -> Feature | str:
     """How a column becomes numbers, or why it cannot."""
     values = values_of(columns, name, count)
@@ -214,7 +214,7 @@ def learn_feature(columns: Columns, name: str, count: int) -> Feature | str:
     if not there:
         return f"column {short(name)} is blank"
     parsed = as_numbers(distinct, columns.table)
-    good = np.isfinite(parsed)
+    good = _fits(parsed)
     if good.all():
         found = _lookup(values, dict(zip(distinct, parsed.tolist(), strict=True)), np.nan)
         return Number(name, float(np.nanmean(found)))
@@ -257,9 +257,39 @@ def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
     return f"{columns.table.path}: column {short(feature.column)} {classes}"
 
 
+_DRESSED = re.compile(r"[-+(]?\s*[$€£¥%]?\s*[-+]?\d[\d.,' \u00a0\u202f]*\s*[$€£¥%]?\)?")
+"""A number with a sign of a currency, per cent, or signs between thousands."""
+
+
+def _no_number(text: str) -> str:
+    """A hint where a text is a number in other clothes."""
+    hint = "; write numbers without currencies, % and signs between thousands"
+    return hint if _DRESSED.fullmatch(text) and not _is_float(text) else ""
+
+
+def _is_float(text: str) -> bool:
+    try:
+        return float(text) == float(text)
+    except ValueError:
+        return False
+
+
+def dressed_numbers(feature: Feature, columns: Columns) -> str | None:
+    """A remark where the texts that are read as classes are numbers in other clothes, such as ``30,000``."""
+    if isinstance(feature, Number) or not all(map(_DRESSED.fullmatch, feature.values)):
+        return None
+    text = next((value for value in feature.values if _no_number(value)), None)
+    if text is None:
+        return None
+    what = f"{columns.table.path}: column {short(feature.column)}"
+    return f"{what} is read as {len(feature.values)} classes, {short(text)} for one{_no_number(text)}"
+
+
 def not_finite(table: Table, row: int, column: str, text: str) -> ValueError:
     """Names the cell that should be a number."""
-    told = f"column {short(column)} must be a finite number, got {short(text)}"
+    number = float(as_numbers([text], table)[0])
+    wanted = "a number below 3.4e38" if np.isfinite(number) else "a finite number"
+    told = f"column {short(column)} must be {wanted}, got {short(text)}{_no_number(text)}"
     return ValueError(f"{table.place(row)}: {told}")
 
 

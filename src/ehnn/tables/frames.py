@@ -45,15 +45,16 @@ class FrameTable(Table):
 
 def is_frame(data: object) -> bool:
     """Whether ``data`` is a DataFrame of pandas or polars, or a table of pyarrow."""
-    return type(data).__module__.partition(".")[0] in FRAMES and hasattr(data, "columns")
+    return type(data).__module__.partition(".")[0] in FRAMES and hasattr(type(data), "columns")
 
 
 def from_frame(data: Any, name: str = "the table") -> Table:
     """The columns of a DataFrame of pandas or polars, or of a table of pyarrow."""
     module = type(data).__module__.partition(".")[0]
     if module == "pyarrow":
-        data = data.to_pandas()
+        data = pandas_of_arrow(data)
     if module == "polars":
+        data = collected(data)
         columns = {str(c): _polars_values(data[c]) for c in data.columns}
         return _table(name, columns, len(data))
     names = [str(column) for column in data.columns]
@@ -65,19 +66,28 @@ def from_frame(data: Any, name: str = "the table") -> Table:
     return found
 
 
+def collected(data: Any) -> Any:
+    """A LazyFrame of polars as a DataFrame; anything else as it is."""
+    return data.collect() if hasattr(data, "collect") else data
+
+
+def pandas_of_arrow(data: Any) -> Any:
+    """A table of pyarrow as a DataFrame of pandas; whole numbers beside blanks are not rounded."""
+    return data.to_pandas(integer_object_nulls=True)
+
+
 def _polars_values(series: Any) -> Any:
-    return series.to_numpy() if series.dtype.is_numeric() else series.to_list()
+    rounded = series.dtype.is_integer() and series.null_count()
+    return series.to_numpy() if series.dtype.is_numeric() and not rounded else series.to_list()
 
 
 def read_parquet(path: Path) -> Table:
     """The columns of a Parquet file."""
-    require("pyarrow", "tables")
+    parquet = require("pyarrow.parquet", "tables")
     import io
 
-    import pandas as pd
-
     try:
-        frame = pd.read_parquet(io.BytesIO(read_bytes(path)))
+        frame = pandas_of_arrow(parquet.read_table(io.BytesIO(read_bytes(path))))
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} is not a Parquet file: {error}") from error
     return from_frame(frame, str(path))
@@ -132,12 +142,25 @@ def _table(path: str, columns: Mapping[str, Any], size: int) -> FrameTable:
         if _dtype_kind(values) in "iufbM":
             cells[name] = _from_array(values)
             continue
-        values = list(values)
+        values = _whole(list(values))
         if any(isinstance(v, _LISTS) for v in values):
             lists[name] = [_names(v, path, row, name) for row, v in enumerate(values)]
             values = [json.dumps(names, ensure_ascii=False) for names in lists[name]]
         cells[name] = Cells.of([_text(v) for v in values])
     return FrameTable(path, "", cells, size, lists)
+
+
+def _whole(values: list[Any]) -> list[Any]:
+    """Numbers with a point, if they are all whole, as numbers without: 1.0 and 1 are one name."""
+    points = {v for v in values if isinstance(v, (float, np.floating)) and v == v}
+    if not points or not all(map(_is_whole, points)):
+        return values
+    return [int(v) if isinstance(v, (float, np.floating)) and v == v else v for v in values]
+
+
+def _is_whole(number: Any) -> bool:
+    """Whether a number with a point is whole; one of more than 19 digits is written with an exponent."""
+    return abs(number) < 2**63 and float(number).is_integer()
 
 
 def _dtype_kind(values: Any) -> str:
@@ -150,7 +173,7 @@ def _from_array(values: Any) -> Cells:
 
     codes, distinct = pd.factorize(values)
     array = np.asarray(distinct)
-    if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.trunc(array)).all():
+    if array.dtype.kind == "f" and all(map(_is_whole, array.tolist())):
         array = array.astype(object)
         array = np.array([int(v) for v in array], dtype=object)
     texts = [_text(v) for v in (array.tolist() if array.dtype.kind != "M" else list(distinct))]
@@ -160,7 +183,7 @@ def _from_array(values: Any) -> Cells:
 
 def _names(value: Any, path: str, row: int, column: str) -> list[str]:
     """The names in a cell that is a list."""
-    if value is None or (isinstance(value, float) and np.isnan(value)):
+    if not isinstance(value, (str, *_LISTS)) and _text(value) == "":
         return []
     if not isinstance(value, _LISTS):
         raise ValueError(
@@ -177,6 +200,8 @@ def _text(value: Any) -> str:
         return value
     if isinstance(value, np.generic):
         value = value.item()
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
     if type(value).__name__ in ("NAType", "NaTType"):
         return ""
     return str(value).removesuffix(" 00:00:00")

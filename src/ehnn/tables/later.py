@@ -13,7 +13,7 @@ import torch
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
-from .columns import point_zero
+from .alike import known_as
 from .frames import is_frame
 from .layouts import Layout, is_split_by
 from .merged import Merged, marked
@@ -191,9 +191,9 @@ def _strangers(reader: Reader, sheet: Sheet, joined: Merged) -> list[str]:
         new = places >= count
         if not new.any():
             continue
-        name = str((names or ())[int(np.argmax(new))])
-        told = f"{sheet.path}: {new.sum()} of {len(new)} {what} were not there in training, "
-        told += f"{short(name, 60)} for one{point_zero(name, set(before or ()))}"
+        strange = [str((names or ())[i]) for i in np.flatnonzero(new).tolist()]
+        told = f"{sheet.path}: {len(strange)} of {len(new)} {what} were not there in training, "
+        told += f"{short(strange[0], 60)} for one{known_as(strange, before or ())}"
         if new.all() and what == "nodes" and (joined.edges >= known.num_edges).all():
             told += f"{_hint(reader)}; they are judged by {_what_is_left(reader)} alone"
         remarks.append(told)

@@ -15,6 +15,8 @@ from ehnn.io._csv_table import Table
 SEPARATORS = ("\t", ";", "|", ",")
 _LITERAL = re.compile(r"(\[.*\]|\{.*\}|\(.*\)|(frozenset|set|array|Index)\(.*\))\Z", re.DOTALL)
 """A cell that is a list in Python's or JSON's writing, or meant to be one."""
+_TAGS = re.compile(r"(<[^<>]+>\s*)+")
+"""Tags as Stack Exchange writes them: ``<python><pandas>``."""
 _ADJACENT = re.compile(r"""['"]\s+['"]""")
 
 
@@ -27,10 +29,13 @@ class Lists(NamedTuple):
 
 
 def split_lists(cells: list[str], separator: str | None, table: Table) -> Lists:
-    """The lists in a column, ``a;b;c`` or ``["a", "b"]`` as JSON and Python write them; what is between."""
+    """The lists in a column, ``a;b;c``, ``<a><b>`` or ``["a", "b"]`` of JSON and Python; what is between."""
     meant = [_LITERAL.match(cell) is not None for cell in cells if cell]
     if separator is None and 2 * sum(meant) > len(meant):
         return Lists([_literal(cell, row, table) for row, cell in enumerate(cells)], None, [])
+    tags = [_TAGS.fullmatch(cell) is not None for cell in cells if cell]
+    if separator is None and tags and all(tags):
+        return Lists([re.findall(r"<([^<>]*)>", cell) for cell in cells], None, [])
     remarks: list[str] = []
     if separator is None:
         separator = separator_of(cells)
@@ -38,7 +43,16 @@ def split_lists(cells: list[str], separator: str | None, table: Table) -> Lists:
     if separator is None and any(len(cell.split()) > 1 for cell in cells):
         separator = " "
     lists = [cell.split(None if separator == " " else separator) for cell in cells]
-    return Lists(lists, separator, remarks)
+    return Lists(lists, separator, [*remarks, *_alone(lists, table)])
+
+
+def _alone(lists: list[list[str]], table: Table) -> list[str]:
+    """A remark where no set has two members: what is between them may not have been seen."""
+    if len(lists) < 3 or any(len(one) > 1 for one in lists):
+        return []
+    cell = next((one[0] for one in sorted(lists, key=len, reverse=True) if one), "")
+    told = f"each set has one member at most, {short(cell)} for one; if the cells are lists: --separator"
+    return [f"{table.path}: {told}"]
 
 
 def _rare(separator: str | None, cells: list[str]) -> list[str]:

@@ -24,6 +24,9 @@ from .sheets import digest_of, read_sheet
 TASKS = ("nodes", "sets", "incidences", "hyperedges")
 """What has the label: nodes, sets, nodes within sets. ``"hyperedges"``: nothing has one."""
 
+_ROUNDED = 1e-3
+"""Standard deviations of a column by which single precision may change a number of it."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -90,8 +93,9 @@ class Reader:
 
     def graph(self, sheet: Sheet) -> Hypergraph:
         """The hypergraph of a sheet with ``x`` and ``edge_x``."""
-        x = _encoded(self.node_features, sheet.nodes, sheet.h.num_nodes)
-        edge_x = _encoded(self.edge_features, sheet.edges, sheet.h.num_edges)
+        of_nodes, of_sets = (None, None) if self.known is None else (self.known.x, self.known.edge_x)
+        x = _encoded(self.node_features, sheet.nodes, sheet.h.num_nodes, of_nodes)
+        edge_x = _encoded(self.edge_features, sheet.edges, sheet.h.num_edges, of_sets)
         return self._with_roles(sheet).replace(x=x, edge_x=edge_x)
 
     def _with_roles(self, sheet: Sheet) -> Hypergraph:
@@ -198,5 +202,15 @@ def _known(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Hypergrap
     ).replace(num_roles=about.get("num_roles", 1))
 
 
-def _encoded(features: tuple[Feature, ...], columns: Columns | None, count: int) -> Tensor | None:
-    return encode(features, columns, count).to(torch.get_default_dtype()) if features else None
+def _encoded(
+    features: tuple[Feature, ...], columns: Columns | None, count: int, known: Tensor | None
+) -> Tensor | None:
+    """``[count, channels]``, in the precision of training: single, unless it rounds differences away."""
+    if not features:
+        return None
+    found = encode(features, columns, count)
+    if known is not None:
+        return found.to(known.dtype)
+    single = found.to(torch.get_default_dtype())
+    error, spread = (found - single).abs().amax(0), found.std(0, correction=0)
+    return found if bool((error > _ROUNDED * spread).logical_and(spread > 0).any()) else single

@@ -155,10 +155,14 @@ def _check_task(task: str | None, label: str | None, regression: bool) -> None:
 
 def _check_label(label: str | None, layout: Layout) -> None:
     """The label must not be an input as well."""
-    inputs = {"role": layout.role, "weight": layout.weight, "edge-weight": layout.edge_weight}
-    for option, column in inputs.items():
-        if label is not None and label == column:
-            raise ValueError(f"--{option}-column: {label!r} is the label, which would give the answer away")
+    inputs = {
+        "role-column": (layout.role,), "weight-column": (layout.weight,),
+        "edge-weight-column": (layout.edge_weight,), "node-column": (layout.node,),
+        "edge-column": (layout.edge,), "member-columns": layout.members, "set-columns": layout.sets,
+    }  # fmt: skip
+    for option, columns in inputs.items():
+        if label is not None and label in columns:
+            raise ValueError(f"--{option}: {label!r} is the label, which would give the answer away")
 
 
 def _task(sheet: Sheet, source: Source, label: str | None) -> str:

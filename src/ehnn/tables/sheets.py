@@ -24,6 +24,7 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
+from .alike import alike_names
 from .frames import is_frame
 from .hif import is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
@@ -46,7 +47,10 @@ def read_sheet(data: Any, layout: Layout, loose: bool = False) -> Sheet:
     >>> read_sheet("members.csv", Layout(node="person", edge="club")).h.node_names
     ('ann', 'bo')
     """
-    return replace(_read(data, layout, loose), digest=digest_of(data))
+    found = _read(data, layout, loose)
+    alike = [*alike_names(found.h.node_names or (), "nodes"), *alike_names(found.h.edge_names or (), "sets")]
+    remarks = (*found.remarks, *(f"{found.path}: {told}" for told in alike))
+    return replace(found, digest=digest_of(data), remarks=remarks)
 
 
 def digest_of(data: Any) -> str:

@@ -22,9 +22,9 @@ _SAME = 0.5
 class Company:
     """The nodes that fit has seen.
 
-    In another hypergraph they are found by name. Without names, numbers are taken for the same nodes where at
-    least half of the hyperedges (of the smaller hypergraph) are the same sets of numbers; otherwise every
-    node is new.
+    In another hypergraph they are found by name; where fit had no names, names that are whole numbers are
+    theirs. Without names, numbers are taken for the same nodes where at least half of the hyperedges (of the
+    smaller hypergraph) are the same sets of numbers; otherwise every node is new.
 
     Attributes:
         names: of the nodes; None: numbers.
@@ -49,12 +49,22 @@ class Company:
         if self.names is not None and h.node_names is not None:
             number = {plain(name): i for i, name in enumerate(self.names)}
             return np.array([number.get(plain(name), -1) for name in h.node_names], np.int64)
+        if (named := _as_numbers(h.node_names)) is not None:
+            return np.where((named >= 0) & (named < len(self.target)), named, -1)
         mine, others = np.unique(self.sets), np.unique(set_hashes(h))
         shared = np.intersect1d(mine, others, assume_unique=True).size
         if shared < _SAME * min(len(mine), len(others)) or (not shared and h.num_nodes != len(self.target)):
             return np.full(h.num_nodes, -1)
         numbers = np.arange(h.num_nodes)
         return np.where(numbers < len(self.target), numbers, -1)
+
+    def written_otherwise(self, h: Hypergraph) -> tuple[Any, Any] | None:
+        """A name of fit and the same one of ``h`` as another type, where no name of ``h`` is one of fit."""
+        if self.names is None or h.node_names is None or (self.places(h) >= 0).any():
+            return None
+        mine = {str(plain(name)): plain(name) for name in self.names}
+        pairs = ((mine.get(str(name)), name) for name in map(plain, h.node_names))
+        return next((pair for pair in pairs if pair[0] is not None), None)
 
     def group_places(self, h: Hypergraph) -> Array:
         """``[num_edges]``: the number in fit of each hyperedge of ``h``, -1 where it is new.
@@ -143,6 +153,14 @@ def _extended(spectral: Array, place: Array, incidence: Any) -> Array:
     found = of_rows[:, None] * np.asarray(incidence @ (of_groups[:, None] * (known.T @ rows[seen])))
     value = (found[seen] * rows[seen]).sum(0) / np.maximum((rows[seen] ** 2).sum(0), 1e-12)
     return np.where(seen[:, None], rows, found / np.maximum(value, 1e-6)).astype(np.float32)
+
+
+def _as_numbers(names: tuple[Any, ...] | None) -> Array | None:
+    """Names that are whole numbers; None where one is not, or there are none."""
+    numbers = [plain(name) for name in names or ()]
+    if not numbers or any(type(v) is not int or abs(v) >= 2**63 for v in numbers):
+        return None
+    return np.array(numbers, np.int64)
 
 
 def _distinct(names: tuple[Any, ...] | None) -> tuple[Any, ...] | None:

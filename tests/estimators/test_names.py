@@ -1,0 +1,59 @@
+"""Nodes and hyperedges are found again by name, whatever the names are."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ehnn
+
+from .test_auto import FAST
+
+pd = pytest.importorskip("pandas")
+COUNT = 40
+DRAW = np.random.default_rng(0)
+EDGES = [DRAW.choice(np.arange(k % 2, COUNT, 2), 4, replace=False).tolist() for k in range(COUNT)]
+PAIRS = pd.DataFrame([(v, e) for e, members in enumerate(EDGES) for v in members], columns=["node", "edge"])
+KNOWN = {v: "ab"[v % 2] for v in range(COUNT) if v % 3}
+
+
+def fitted(data: Any) -> ehnn.NodeClassifier:
+    return ehnn.NodeClassifier(**FAST).fit(data, KNOWN)
+
+
+@pytest.mark.parametrize("kind", ["frame", "lists"])
+def test_numbers_of_a_part_of_the_nodes_are_their_names(tmp_path: Path, kind: str) -> None:
+    """A part has gaps: its first node is not node 0 of fit."""
+    model = fitted(PAIRS if kind == "frame" else EDGES)
+    model.save(tmp_path / "m")
+    part = PAIRS[PAIRS.edge.isin(range(7, 12)) | (PAIRS.node % 5 == 0)]
+    again = pd.DataFrame({"node": [3, 5, 7, 9, 2, 4, 6, 8], "edge": [100] * 4 + [101] * 4})
+    for later in (part, again):
+        h = ehnn.estimators.as_hypergraph(later)
+        for asked in (model, ehnn.estimators.load(tmp_path / "m")):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                found = asked.predict(later)
+            right = found == np.array(["ab"[v % 2] for v in h.node_names])
+            assert right.mean() > 0.9
+
+
+def test_frames_keep_numbers_as_names_in_their_order() -> None:
+    h = ehnn.estimators.as_hypergraph(pd.DataFrame({"node": [2, 0, 1], "edge": [1, 1, 0]}))
+    assert (h.node_names, h.edge_names, h.edges()) == ((0, 1, 2), (0, 1), [[1], [0, 2]])
+    assert ehnn.estimators.as_hypergraph(PAIRS.head(0)).num_nodes == 0
+
+
+def test_names_of_another_type_are_told() -> None:
+    with pytest.warns(UserWarning, match=r"no node of fit is in this hypergraph; (.) of fit is '\1' here"):
+        fitted(PAIRS).predict(PAIRS[PAIRS.node.isin([4, 7])].astype(str))
+
+
+def test_missing_labels_that_numpy_made_text_are_told() -> None:
+    y = np.array([KNOWN.get(v, np.nan) for v in range(COUNT)])
+    with pytest.warns(UserWarning, match="'nan' is taken for a class"):
+        ehnn.NodeClassifier(**FAST).fit(EDGES, y)
