@@ -37,6 +37,7 @@ class Layout:
         node, edge: columns of the names; ``edge`` of sets and ``node`` of a matrix are optional.
         members: columns of ``"sets"``: one with a list, several with a member each, or several of 0 and 1,
             one for each member.
+        one_hot: whether columns of members hold 0 and 1, found out in training.
         sets: columns of ``"matrix"``.
         weight, edge_weight: columns of the weights of incidences and of sets.
         role: column of the role of a node in a set, of ``"pairs"``: words, numbers from 0, or ``tail`` and
@@ -63,6 +64,7 @@ class Layout:
     header: bool = True
     role: str | None = None
     role_words: tuple[str, ...] = ()
+    one_hot: bool | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in ("auto", *KINDS):
