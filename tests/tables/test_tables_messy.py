@@ -291,3 +291,10 @@ def test_a_later_table_has_columns_of_0_and_1_as_in_training() -> None:
     Path("q.csv").write_text("id,a,b,c\nnew,2,1,0\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 2: column 'a' of --member-columns must hold 0 and 1, got '2'"):
         as_trained(again, Source("q.csv")).read(loose=True)
+
+
+def test_a_pattern_does_not_mean_the_names_of_the_rows() -> None:
+    sheet = sheet_of("id,i1,i2\n7,1,0\n8,0,1\n", members=("i*",))
+    assert sets(sheet) == {"7": ["i1"], "8": ["i2"]}
+    sheet = sheet_of("name,n1,n2\n7,1,0\n8,0,1\n", sets=("n*",))
+    assert sets(sheet) == {"n1": ["7"], "n2": ["8"]}
