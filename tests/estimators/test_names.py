@@ -57,3 +57,17 @@ def test_missing_labels_that_numpy_made_text_are_told() -> None:
     y = np.array([KNOWN.get(v, np.nan) for v in range(COUNT)])
     with pytest.warns(UserWarning, match="'nan' is taken for a class"):
         ehnn.NodeClassifier(**FAST).fit(EDGES, y)
+
+
+@pytest.mark.parametrize("kind", [ehnn.NodeClassifier, ehnn.HyperedgeClassifier])
+def test_the_order_of_rows_changes_no_prediction(kind: type) -> None:
+    """That of a labelled row neither: its label is hidden in the same pass of the propagation."""
+    edges = {f"e{k}": [f"n{v}" for v in members] for k, members in enumerate(EDGES)}
+    h = ehnn.estimators.as_hypergraph(edges)
+    names = h.node_names if kind is ehnn.NodeClassifier else h.edge_names
+    known = {name: "ab"[int(name[1:]) % 2 ^ (int(name[1:]) % 7 == 0)] for name in names if name[-1] < "6"}
+    model = kind(**FAST).fit(h, known)
+    other = ehnn.estimators.as_hypergraph(dict(reversed(edges.items())))
+    others = other.node_names if kind is ehnn.NodeClassifier else other.edge_names
+    order = [others.index(name) for name in names]
+    np.testing.assert_allclose(model.predict_proba(other)[order], model.predict_proba(h), atol=1e-5)

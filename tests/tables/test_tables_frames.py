@@ -113,3 +113,11 @@ def test_numbers_beyond_single_precision_name_the_cell() -> None:
         ValueError, match=r"row 1 \(from 0\): column 'seconds' must be a number below 3.4e38, got '1e\+300'"
     ):
         read(pairs, nodes=nodes)
+
+
+def test_an_index_that_may_be_meant_is_named() -> None:
+    pairs = pd.DataFrame({"node": ["a", "b"], "edge": ["x", "x"]})
+    with pytest.raises(ValueError, match="its index node, edge is no column: call reset_index"):
+        read(pairs.assign(team=["p", "q"]).set_index(["node", "edge"]))
+    with pytest.raises(ValueError, match="its index index is no column: call reset_index"):
+        read(pairs, nodes=pd.DataFrame({"team": ["p", "q"]}, index=["a", "b"]))

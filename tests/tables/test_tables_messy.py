@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ import pytest
 import ehnn
 from ehnn.tables.columns import Category, Number, encode, learn_feature, with_node_table
 from ehnn.tables.labels import class_remarks, read_labels
+from ehnn.tables.later import as_trained
 from ehnn.tables.layouts import Layout
+from ehnn.tables.reader import Reader, Source
 from ehnn.tables.sheet import Sheet
 from ehnn.tables.sheets import read_sheet
 
@@ -256,3 +259,42 @@ def test_the_label_is_not_where_the_sets_are(column: str) -> None:
     how = {"member_columns": "members"} if column == "members" else {}
     with pytest.raises(ValueError, match=f"'{column}' is the label, which would give the answer away"):
         ehnn.tables.read("t.csv", column, **how)
+
+
+def test_marks_beside_blanks_are_columns_of_0_and_1() -> None:
+    for mark in ("x", "1", "yes", "TRUE"):
+        sheet = sheet_of(f"id,a,b,c\n1,{mark},,{mark}\n2,,{mark},\n3,,,\n", members=("a", "b", "c"))
+        assert sets(sheet) == {"1": ["a", "c"], "2": ["b"], "3": []}
+    names = sheet_of("id,first,second\n1,x,y\n2,y,\n", members=("first", "second"))
+    assert sets(names) == {"1": ["x", "y"], "2": ["y"]}
+
+
+def test_counts_of_members_are_refused() -> None:
+    told = "line 3: --member-columns hold numbers, and 0 in several columns: .* 0 and 1"
+    with pytest.raises(ValueError, match=told):
+        sheet_of("id,apples,pears,figs\n1,2,1,0\n2,0,0,3\n", members=("apples", "pears", "figs"))
+    names = sheet_of("id,first,second\n1,12,0\n2,7,12\n", members=("first", "second"))
+    assert sets(names) == {"1": ["12", "0"], "2": ["12", "7"]}
+    assert "'0' is taken for the name of a member" in names.remarks[0]
+
+
+def test_a_later_table_has_columns_of_0_and_1_as_in_training() -> None:
+    """A row of ones alone could be a set whose one member is called 1."""
+    rows = "".join(f"{i},{i % 2},{1 - i % 2},{i % 3 % 2},{'ab'[i % 2]}\n" for i in range(12))
+    Path("t.csv").write_text(f"id,a,b,c,kind\n{rows}", encoding="utf-8")
+    found = ehnn.tables.read("t.csv", "kind", member_columns=["a", "b", "c"])
+    again = Reader.restore(json.loads(json.dumps(found.reader.about())), found.reader.tensors())
+    for cells, members in (("1,1,1", ["a", "b", "c"]), ("0,0,0", []), (",,", [])):
+        Path("q.csv").write_text(f"id,a,b,c\nnew,{cells}\n", encoding="utf-8")
+        sheet = as_trained(again, Source("q.csv")).read(loose=True)
+        assert sets(sheet) == {"new": members}
+    Path("q.csv").write_text("id,a,b,c\nnew,2,1,0\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 2: column 'a' of --member-columns must hold 0 and 1, got '2'"):
+        as_trained(again, Source("q.csv")).read(loose=True)
+
+
+def test_a_pattern_does_not_mean_the_names_of_the_rows() -> None:
+    sheet = sheet_of("id,i1,i2\n7,1,0\n8,0,1\n", members=("i*",))
+    assert sets(sheet) == {"7": ["i1"], "8": ["i2"]}
+    sheet = sheet_of("name,n1,n2\n7,1,0\n8,0,1\n", sets=("n*",))
+    assert sets(sheet) == {"n1": ["7"], "n2": ["8"]}

@@ -18,7 +18,7 @@ from .portfolio.company import Company
 from .portfolio.folds import fit_count
 from .portfolio.graph_table import GraphTable, graph_members
 from .portfolio.node_members import node_members
-from .portfolio.node_table import NodeTable, label_passes
+from .portfolio.node_table import NodeTable, passes_of
 from .portfolio.outputs import Output
 from .portfolio.portfolio import Portfolio
 from .portfolio.stored import portfolio_about, portfolio_arrays, portfolio_from
@@ -97,7 +97,8 @@ class AutoNodes:
     def seen(self, h: Hypergraph) -> Seen:
         """Nodes and hyperedges of ``h`` that were there in fit."""
         edges = self.company.group_places(h) if self.reads_members else np.full(h.num_edges, -1)
-        return Seen(self.company.places(h), edges, label_passes(h.num_nodes), np.zeros(0, np.int64))
+        nodes = self.company.places(h)
+        return Seen(nodes, edges, passes_of(nodes), np.zeros(0, np.int64))
 
     def is_strange(self, h: Hypergraph) -> bool:
         """Whether no node and no hyperedge of ``h`` was there in fit, and there are no features."""

@@ -20,7 +20,7 @@ from .inputs import as_hypergraph
 from .kinds import Classifies, Regresses
 from .labels import plain
 from .nodes import NodeEstimator
-from .portfolio.node_table import label_passes
+from .portfolio.node_table import passes_of
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors, plain_name
 
 
@@ -130,7 +130,7 @@ def _names_of_the_user() -> Iterator[None]:
 
 
 def _seen(nodes: np.ndarray, edges: np.ndarray) -> Seen:
-    return Seen(nodes, edges, label_passes(len(nodes)), np.zeros(0, np.int64))
+    return Seen(nodes, edges, passes_of(nodes), np.zeros(0, np.int64))
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -38,8 +38,8 @@ def find(name: Any) -> Named:
     if isinstance(name, str) and name in NAMED:
         return NAMED[name]
     raise ValueError(
-        f"model must be one of {', '.join(NAMED)}, or a factory (d_in, d_out) -> nn.Module, "
-        f"got {name!r}{suggest(name, NAMED)}"
+        f"model must be one of auto, {', '.join(NAMED)}, or a factory (d_in, d_out) -> nn.Module, "
+        f"got {name!r}{suggest(name, ('auto', *NAMED))}"
     )
 
 

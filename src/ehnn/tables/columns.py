@@ -96,10 +96,8 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     )
     key = key or _column_of_names(table, sheet.h.node_names or ())
     if key is None:
-        index = ", ".join(table.index) if isinstance(table, FrameTable) else ""
-        hint = f"; its index {index} is no column: call reset_index()" if index else ""
         raise ValueError(
-            f"{path}: --id-column must say which column names the nodes; found {found_columns(table)}{hint}"
+            f"{path}: --id-column must say which column names the nodes; found {found_columns(table)}"
         )
     if key not in table.columns and not (isinstance(table, FrameTable) and key in table.index):
         raise ValueError(

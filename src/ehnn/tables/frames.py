@@ -63,6 +63,8 @@ def from_frame(data: Any, name: str = "the table") -> Table:
         raise ValueError(f"{name}: the column {short(twice)} appears twice")
     found = _table(name, {n: data.iloc[:, i] for i, n in enumerate(names)}, len(data))
     found.index = [str(level) for level in data.index.names if level is not None]
+    if not found.index and data.index.inferred_type == "string":
+        found.index = ["index"]  # as reset_index() calls it
     return found
 
 

@@ -37,6 +37,7 @@ class Layout:
         node, edge: columns of the names; ``edge`` of sets and ``node`` of a matrix are optional.
         members: columns of ``"sets"``: one with a list, several with a member each, or several of 0 and 1,
             one for each member.
+        one_hot: whether columns of members hold 0 and 1, found out in training.
         sets: columns of ``"matrix"``.
         weight, edge_weight: columns of the weights of incidences and of sets.
         role: column of the role of a node in a set, of ``"pairs"``: words, numbers from 0, or ``tail`` and
@@ -63,6 +64,7 @@ class Layout:
     header: bool = True
     role: str | None = None
     role_words: tuple[str, ...] = ()
+    one_hot: bool | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in ("auto", *KINDS):
@@ -101,8 +103,8 @@ class Layout:
         if kind == "sets" and self.role:
             raise ValueError("--role-column is for a row per member: give --node-column and --edge-column")
         if kind == "sets":
-            members = expand(table, members) or _wanted(table, MEMBERS)
             edge = self.edge or _known(table, ("id", *EDGE_COLUMNS))
+            members = expand(table, members, edge) or _wanted(table, MEMBERS)
             if loose and edge not in table.columns:
                 edge = None
             if edge is not None:
@@ -121,18 +123,22 @@ class Layout:
                 f"{table.path}: --set-columns must name the columns of 0 and 1, one for each set, or give a "
                 f"pattern such as 'club_*'; found {found_columns(table)}"
             )
-        sets = expand(table, self.sets)
         node = self.node or _known(table, ("id", "name", *NODE_COLUMNS))
+        sets = expand(table, self.sets, node)
         if node is not None:
             table.column(node)
         return replace(self, kind="matrix", node=node, sets=sets)
 
 
-def expand(table: Table, names: Iterable[str]) -> tuple[str, ...]:
-    """Columns by name or by pattern, such as ``word_*``; a ValueError for a name that is not there."""
+def expand(table: Table, names: Iterable[str], beside: str | None = None) -> tuple[str, ...]:
+    """Columns by name or by pattern, such as ``word_*``; a ValueError for a name that is not there.
+
+    No pattern means the column ``beside`` them.
+    """
     found: dict[str, None] = {}
     for name in names:
-        alike = [name] if name in table.columns else fnmatch.filter(table.columns, name)
+        matching = [c for c in fnmatch.filter(table.columns, name) if c != beside]
+        alike = [name] if name in table.columns else matching
         if not alike:
             table.column(name)  # raises
         found |= dict.fromkeys(alike)
@@ -263,5 +269,7 @@ def _is_float(text: str) -> bool:
 
 
 def found_columns(table: Table) -> str:
-    """The names of the columns, for messages."""
-    return short(list(table.columns), 300)
+    """The names of the columns, for messages, and a hint at an index that may hold what is missing."""
+    index = ", ".join(table.index) if isinstance(table, FrameTable) else ""
+    hint = f"; its index {index} is no column: call reset_index()" if index else ""
+    return f"{short(list(table.columns), 300)}{hint}"

@@ -27,26 +27,63 @@ def _is_truth(text: str) -> bool:
 
 
 def is_one_hot(columns: Sequence[Cells]) -> bool:
-    """Whether all cells say yes or no, and some say each: names of members are other texts."""
+    """Whether all cells say yes or no, and some say each, or one mark stands beside blanks.
+
+    Names of members are other texts.
+    """
     texts = {str(text).lower() for cells in columns for text in cells.texts}
-    return all(map(_is_truth, texts)) and bool(texts & _YES) and bool(texts & _NO)
+    if not all(map(_is_truth, texts)):
+        return False
+    marks = {text for text in texts if not is_missing(text)}
+    return bool(texts & _YES) and (bool(texts & _NO) or (len(marks) == 1 and marks != texts))
 
 
-def read_one_hot_sets(names: Sequence[str], columns: Sequence[Cells]) -> Hypergraph:
+def read_one_hot_sets(names: Sequence[str], table: Table) -> Hypergraph:
     """A row per set and a column of 0 and 1 for each member, which is called as its column."""
+    columns = _truths(names, table, "--member-columns")
     edge, node = _ones(columns)
     return Hypergraph.from_incidence((node, edge), len(columns), len(columns[0]), node_names=tuple(names))
 
 
-def read_matrix(layout: Layout, table: Table) -> Sheet:
-    """A row per node and a column of 0 and 1 for each set, which is called as its column."""
-    columns = [table.column(name) for name in layout.sets]
-    for name, cells in zip(layout.sets, columns, strict=True):
+def _truths(names: Sequence[str], table: Table, option: str) -> list[Cells]:
+    """The columns, which must hold 0 and 1."""
+    columns = [table.column(name) for name in names]
+    for name, cells in zip(names, columns, strict=True):
         wrong = ~cells.where(_is_truth)
         if wrong.any():
             row = int(np.argmax(wrong))
-            told = f"column {short(name)} of --set-columns must hold 0 and 1, got {short(cells[row])}"
+            told = f"column {short(name)} of {option} must hold 0 and 1, got {short(cells[row])}"
             raise ValueError(f"{table.place(row)}: {told}")
+    return columns
+
+
+def zeros_as_names(columns: Sequence[Cells], table: Table) -> list[str]:
+    """A remark where members are numbers and one is 0; a ValueError where they are counts."""
+    texts = {str(text) for cells in columns for text in cells.texts}
+    if not all(is_missing(text) or _is_number(text) for text in texts):
+        return []
+    zeros = np.sum([cells.where(lambda t: _is_number(t) and float(t) == 0) for cells in columns], 0)
+    if (zeros > 1).any():
+        raise ValueError(
+            f"{table.place(int(np.argmax(zeros > 1)))}: --member-columns hold numbers, and 0 in several "
+            "columns: to say who is a member, write 0 and 1; for counts, give a row per member with "
+            "--weight-column; where there is no member, leave the cell blank"
+        )
+    if not zeros.any():
+        return []
+    return [f"{table.path}: '0' is taken for the name of a member; where there is none, leave the cell blank"]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return float(text) == float(text)
+    except ValueError:
+        return False
+
+
+def read_matrix(layout: Layout, table: Table) -> Sheet:
+    """A row per node and a column of 0 and 1 for each set, which is called as its column."""
+    columns = _truths(layout.sets, table, "--set-columns")
     names = _node_names(table, layout.node)
     node, edge = _ones(columns)
     h = Hypergraph.from_incidence(

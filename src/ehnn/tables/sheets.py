@@ -29,7 +29,7 @@ from .frames import is_frame
 from .hif import is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
 from .lists import separator_of, split_lists
-from .matrices import is_one_hot, read_matrix, read_one_hot_sets
+from .matrices import is_one_hot, read_matrix, read_one_hot_sets, zeros_as_names
 from .sheet import Columns, IncidenceNames, Sheet, first_rows
 
 
@@ -158,9 +158,12 @@ def _sets(layout: Layout, table: Table) -> Sheet:
     about = Columns(table, np.arange(table.size), "set", names)
     remarks: list[str] = []
     columns = [table.column(name) for name in layout.members]
-    if len(columns) > 1 and is_one_hot(columns):
-        h = read_one_hot_sets(layout.members, columns)
+    if len(columns) > 1 and layout.one_hot is None:
+        layout = replace(layout, one_hot=is_one_hot(columns))
+    if len(columns) > 1 and layout.one_hot:
+        h = read_one_hot_sets(layout.members, table)
     elif len(columns) > 1:
+        remarks += zeros_as_names(columns, table)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         lists = [["" if name in NO_NAME else name for name in row] for row in rows]
         words = sorted({str(text) for cells in columns for text in cells.texts if text} & NO_NAME)

@@ -239,6 +239,12 @@ def label_passes(rows: int) -> Array:
     return np.random.default_rng(SALT).integers(0, 2**40, rows)
 
 
+def passes_of(numbers: Array) -> Array:
+    """`label_passes` of rows with these numbers in fit, wherever they stand now; -1: new, without a label."""
+    drawn = label_passes(int(numbers.max(initial=0)) + 1)
+    return np.where(numbers >= 0, drawn[np.maximum(numbers, 0)], 0)
+
+
 LABEL_BLOCKS = ("count", "vote", "evidence", "spread")
 
 
