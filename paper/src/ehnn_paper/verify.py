@@ -179,7 +179,8 @@ def main(arguments: list[str] | None = None) -> int:
             print(checks[-1], flush=True)
     if given.out is not None:
         seeds = range(FIRST_SEED, FIRST_SEED + given.runs)
-        about = provenance(f"make verify-results COUNT={given.count} RUNS={given.runs}", seeds=seeds)
+        words = f"make verify-results COUNT={given.count} RUNS={given.runs} SEED={given.seed}"
+        about = provenance(words, seeds=seeds)
         write_json(given.out, about | {"checks": [asdict(one) | {"holds": one.holds} for one in checks]})
     return int(not all(one.holds for one in checks))
 
