@@ -10,9 +10,9 @@ Negatives are no hyperedges at all, known or not. ``size`` and ``mean-degree`` s
 alone tell; sizes are at chance by construction. ``--models`` without a name computes what needs no training.
 
 Every trained model reads the same node features (given ones where the dataset has its own, structural ones,
-sketches) and the same folds, has the same choice of settings, `choices`, and scores a set by what it pools
-and by products of pairs of its nodes. Epoch and setting are chosen on a tenth of the known hyperedges (at
-most 1024), for each seed by itself.
+sketches) and the same folds, has the same choice of settings, `choices`, and scores a set by what it pools,
+by products of pairs of its nodes and by `ehnn.tasks.hyperedges.affinity`. Epoch and setting are chosen on a
+tenth of the known hyperedges (at most 1024), for each seed by itself.
 ``hyperedge-predictor`` is `ehnn.HyperedgePredictor(model="ehnn-mlp")`, with no choice but of the epoch.
 
 Of threads-math-sx it takes the hyperedges among the 2000 most active nodes (a random part of all would
@@ -21,7 +21,8 @@ of all hyperedges, 50 million pairs in a training. ``--hyperedges`` takes a rand
 more distinct ones, ``--smallest 1`` also hides hyperedges of one node. The name of the setting says so.
 
 One cell is one model, setting of the grid, dataset and seed. Finished cells are kept in ``--out`` and never
-computed again; ``--jobs`` cells are computed at once. The table of all asked-for cells goes to
+computed again; ``--jobs`` cells are computed at once. ``--choices`` takes a part of the settings: 3 is that
+of ``hyperedge-predictor``. The table of all asked-for cells goes to
 ``results/hyperedges.json`` and ``.csv``.
 """
 
@@ -60,6 +61,7 @@ from ehnn.tasks.hyperedges import (
     sample_negatives,
     split_hyperedges,
 )
+from ehnn.tasks.hyperedges.affinity import RANKS, Affinity
 from ehnn.tasks.hyperedges.evidence import EVIDENCE, evidence
 from ehnn.tasks.hyperedges.scoring import answers_of, concatenate
 from ehnn.tasks.hyperedges.sets import among_most_active, keep_edges
@@ -77,6 +79,11 @@ MOST_ACTIVE = {"threads-math-sx": 2000}
 PART = {"congress-bills": 10000}  # distinct hyperedges, at random
 
 
+def affinity(known: ehnn.Hypergraph, candidates: ehnn.Hypergraph) -> torch.Tensor:
+    """How much more often its nodes meet than degrees say, by the 16 strongest patterns."""
+    return Affinity.of(known)(candidates)[:, RANKS.index(16)].double()
+
+
 def mean_degree(known: ehnn.Hypergraph, candidates: ehnn.Hypergraph) -> torch.Tensor:
     """What degrees alone tell: the mean of log(1 + degree) over the nodes of a candidate."""
     return evidence(known, candidates)[:, EVIDENCE.index("mean degree")]
@@ -92,6 +99,7 @@ HEURISTICS = {
     "mean-degree": mean_degree,
     "common-neighbours": common_neighbours,
     "co-membership": co_membership,
+    "affinity": affinity,
 }
 TRAINED = ("ehnn-mlp", "ehnn-transformer", "all-deep-sets", "all-set-transformer")
 DEFAULT = "hyperedge-predictor"
@@ -191,7 +199,8 @@ def choices(dataset: str) -> list[dict[str, Any]]:
 def cells(given: argparse.Namespace, dataset: str) -> Iterator[Cell]:
     """Everything that is asked for of a dataset."""
     for seed, model in product(given.seeds, (*HEURISTICS, *given.models)):
-        for choice in range(len(choices(dataset)) if model in TRAINED else 1):
+        several = range(len(choices(dataset))) if given.choices is None else given.choices
+        for choice in several if model in TRAINED else (0,):
             part = given.hyperedges or PART.get(dataset)
             yield Cell(dataset, part, model, choice, seed, given.candidates, given.epochs, given.smallest)
 
@@ -227,6 +236,7 @@ def main() -> None:
     )
     parser.add_argument("--datasets", nargs="+", choices=list(DATASETS), default=list(DATASETS))
     parser.add_argument("--models", nargs="*", choices=(DEFAULT, *TRAINED), default=[DEFAULT, *TRAINED[2:]])
+    parser.add_argument("--choices", type=int, nargs="+", help="settings to try, by number; all by default")
     parser.add_argument("--seeds", type=int, nargs="+", default=[200, 201, 202, 203, 204])
     parser.add_argument("--epochs", type=int, help="in place of the estimator's own number")
     parser.add_argument("--candidates", type=int, default=500, help="most held-out hyperedges to score")

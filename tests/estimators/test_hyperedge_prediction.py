@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 import ehnn
 from ehnn.estimators.scorers import pair_products
+from ehnn.estimators.set_members import SetMembers
 from ehnn.tasks.hyperedges import (
     CONNECTED,
     SAMPLERS,
@@ -190,7 +193,11 @@ def test_baselines_score_with_pair_products_too(ring: list[list[int]]) -> None:
 
 
 def test_scorers_from_before_pair_products_are_read(ring: list[list[int]]) -> None:
-    scorer = ehnn.HyperedgePredictor(model="all-set-transformer", width=8, epochs=1).fit(ring).model_
+    scorer = (
+        ehnn.HyperedgePredictor(model="all-set-transformer", width=8, epochs=1, affinity=False)
+        .fit(ring)
+        .model_
+    )
     old = {k: v for k, v in scorer.state_dict().items() if not k.startswith("norms.")}
     old |= {"norm.weight": torch.full((8,), 2.0), "norm.bias": torch.full((8,), 3.0)}
     old["head.0.weight"] = old["head.0.weight"][:, :8]
@@ -368,7 +375,9 @@ def test_overlaps_are_learned_and_pooling_cannot(ring: list[list[int]]) -> None:
     wrong = sample_negatives(split.known, split.test, "uniform", seed=9)
     candidates, y = concatenate(split.test, wrong), answers_of(split.test, wrong)
     score = {
-        model: ehnn.HyperedgePredictor(model=model, sketch=0, **QUICK).fit(split.known).score(candidates, y)
+        model: ehnn.HyperedgePredictor(model=model, sketch=0, affinity=False, **QUICK)
+        .fit(split.known)
+        .score(candidates, y)
         for model in ("ehnn-mlp", "all-deep-sets")
     }
     assert score["ehnn-mlp"] > 0.9
@@ -463,3 +472,41 @@ def test_evidence_of_degenerate_candidates() -> None:
     assert float(found[2, 0]) == pytest.approx(np.log(2))
     assert float(found[2, 1]) == pytest.approx(np.log1p(1 / np.log(4)))
     assert float(found[2, 2]) == 1.0
+
+
+@pytest.mark.parametrize("model", ["ehnn-mlp", "all-set-transformer"])
+def test_the_parts_that_nodes_play_are_learned(model: str) -> None:
+    """Askers meet answerers: pairs across the parts that never met, against pairs within a part."""
+    generator = torch.Generator().manual_seed(1)
+    ask, answer = torch.randint(30, (2, 400), generator=generator).tolist()
+    met = {(a, 30 + b) for a, b in zip(ask, answer, strict=True)}
+    across = [[v, w] for v in range(30) for w in range(30, 60) if (v, w) not in met]
+    within = [[v, w] for v in range(30) for w in range(v)] + [
+        [v + 30, w + 30] for v in range(30) for w in range(v)
+    ]
+    fitted = ehnn.HyperedgePredictor(model=model, width=16, epochs=15).fit([list(e) for e in sorted(met)])
+    assert fitted.score(across + within, [1] * len(across) + [0] * len(within)) > 0.9
+
+
+def test_models_from_before_affinities_are_read(ring: list[list[int]], tmp_path: Path) -> None:
+    fitted = ehnn.HyperedgePredictor(width=8, epochs=2, affinity=False).fit(ring)
+    fitted.save(tmp_path / "model")
+    file = tmp_path / "model" / "model.json"
+    about = json.loads(file.read_text())
+    about["version"] = 1  # which had no checksum
+    del about["params"]["affinity"], about["fitted"]["affinity"]
+    compared = about["fitted"]["compared"]
+    compared["linear"] = {name: [*value[:7], value[-1]] for name, value in compared["linear"].items()}
+    file.write_text(json.dumps(about))
+    read = ehnn.HyperedgePredictor.load(tmp_path / "model")
+    assert read.affinity is False
+    assert read.model_.affinity is None
+    if all(not any(value[7:-1]) for value in fitted.members_.linear.values()):
+        np.testing.assert_allclose(
+            read.decision_function([[0, 1]]), fitted.decision_function([[0, 1]]), atol=1e-5
+        )
+
+
+def test_coefficients_from_before_affinities_are_read() -> None:
+    former = {"linear": {"a": [*range(1, 8), 9.0]}, "weights": {"a": 1.0}, "leaderboard": []}
+    assert SetMembers.restore(former).linear["a"].tolist() == [*range(1, 8), 0, 0, 0, 9]

@@ -46,6 +46,7 @@ TITLES = {
     "mean-degree": "mean degree",
     "common-neighbours": "common neighbours",
     "co-membership": "shared hyperedges",
+    "affinity": "affinity of 16 patterns, no training",
     "all-deep-sets": "AllDeepSets",
     "all-set-transformer": "AllSetTransformer",
     "ehnn-mlp-no-global-no-order": "EHNN-MLP without global and order",

@@ -15,6 +15,7 @@ from ehnn._utils.validation import as_count, short
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.roles import refuse_roles
 from ehnn.tasks.hyperedges import HyperedgePrediction, auroc, split_hyperedges
+from ehnn.tasks.hyperedges.affinity import Affinity
 from ehnn.tasks.hyperedges.scoring import Scored
 from ehnn.tasks.hyperedges.sets import keep_edges, same_sets
 
@@ -57,6 +58,8 @@ class HyperedgePredictor(Estimator):
             they keep; 0 for none.
         negatives: what real hyperedges are told from: ``"uniform"``, ``"degree"``, ``"hard"`` or
             ``"mixed"``; see `ehnn.tasks.hyperedges.sample_negatives`.
+        affinity: whether the model reads `ehnn.tasks.hyperedges.affinity` of each candidate: how much more
+            often its nodes meet than their degrees say, by the strongest patterns of who meets whom.
         batch_size: twice the most real sets per step, and the most candidates that are scored at once.
 
     >>> ring = [[i, (i + 1) % 12, (i + 2) % 12] for i in range(12)]
@@ -72,14 +75,15 @@ class HyperedgePredictor(Estimator):
 
     members_: ClassVar[SetMembers | None] = None  # set by fit with model="auto"
     model: Any = "auto"
-    dropout: float = 0.0
+    dropout: float = 0.3
     lr: float = 3e-3
     epochs: int = 100
     patience: int | None = 15
     validation_fraction: float = 0.1
     negatives: str = "mixed"
-    batch_size: int = 1024
+    batch_size: int = 4096
     sketch: int = 32
+    affinity: bool = True
 
     @all_or_nothing
     def fit(self: Self, h: Any, y: None = None) -> Self:
@@ -107,20 +111,20 @@ class HyperedgePredictor(Estimator):
         task = HyperedgePrediction(
             split.known, split.valid, negatives=self.negatives, seed=int(self.random_state),
             prepare=lambda known: plan.prepare(self.features_.apply(known)).to(device),
-            batch_size=batch_size // 2,
+            batch_size=batch_size // 2, affinity=self.affinity,
         )  # fmt: skip
         self._train(self._make, task, bool(split.valid.num_edges))
         self.hypergraph_ = graph
         vars(self).pop("members_", None)
         if self.model == "auto" and task.valid is not None:
-            self._compare(task)
+            self._compare(task, split.known)
         return self
 
-    def _compare(self, task: HyperedgePrediction) -> None:
+    def _compare(self, task: HyperedgePrediction, known: Hypergraph) -> None:
         """Choose among the network and simple answers on the held-out hyperedges."""
         assert task.valid is not None
         asked = task.valid.candidates.to("cpu")
-        scores = self._scores(task.valid, asked, torch.arange(asked.num_edges))
+        scores = self._scores(task.valid, asked, torch.arange(asked.num_edges), self._near(known))
         vars(self)["members_"] = SetMembers.fit(task.train, task.valid, NETWORK, scores)
 
     def _plan(self) -> Plan:
@@ -136,7 +140,9 @@ class HyperedgePredictor(Estimator):
         return self.members_.leaderboard
 
     def _make(self) -> nn.Module:
-        return make_scorer(self._plan(), self.features_.channels, self.features_.edge_width > 0)
+        return make_scorer(
+            self._plan(), self.features_.channels, self.features_.edge_width > 0, self.affinity
+        )
 
     @property
     def classes_(self) -> np.ndarray:
@@ -168,7 +174,7 @@ class HyperedgePredictor(Estimator):
         members = self.members_
         network = None
         if members is None or members.reads(NETWORK):
-            network = self._scores(self._ready(rest), asked, rows)
+            network = self._scores(self._ready(rest), asked, rows, self._near(rest))
         if members is None:
             assert network is not None
             return network
@@ -176,15 +182,18 @@ class HyperedgePredictor(Estimator):
         return members.scores(rest, keep_edges(asked, chosen), network)
 
     @torch.no_grad()
-    def _scores(self, h: Hypergraph, asked: Hypergraph, rows: Tensor) -> Tensor:
+    def _scores(self, h: Hypergraph, asked: Hypergraph, rows: Tensor, near: Affinity | None) -> Tensor:
         """``[rows]``: scores of some candidates on ``h``, which is encoded once."""
         model = self.model_.eval()
         judge: Any = partial(model.score, model.encoder(h)) if isinstance(model, Scorer) else model
         found = []
         for part in rows.split(int(self.batch_size)):
             chosen = torch.zeros(asked.num_edges, dtype=torch.bool).index_fill(0, part, True)
-            found.append(judge(Scored.of(h, keep_edges(asked, chosen))))
+            found.append(judge(Scored.of(h, keep_edges(asked, chosen), affinity=near)))
         return torch.cat(found).squeeze(1).double().cpu()
+
+    def _near(self, known: Hypergraph) -> Affinity | None:
+        return Affinity.of(known) if self.affinity else None
 
     def _ready(self, known: Hypergraph) -> Hypergraph:
         """``known`` with the features that the model reads, where the model is."""
@@ -216,7 +225,8 @@ class HyperedgePredictor(Estimator):
 
     def _about(self) -> dict[str, Any]:
         members = {} if self.members_ is None else {"compared": self.members_.about()}
-        return {"features": self.features_.about()} | members | hypergraph_about(self.hypergraph_)
+        about = {"features": self.features_.about(), "affinity": self.affinity}
+        return about | members | hypergraph_about(self.hypergraph_)
 
     def _tensors(self) -> dict[str, Tensor]:
         return self.features_.tensors() | hypergraph_tensors(self.hypergraph_)
@@ -224,6 +234,7 @@ class HyperedgePredictor(Estimator):
     def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self.features_ = Features.restore(about["features"], tensors)
         self.n_features_in_ = self.features_.channels
+        self.affinity = bool(about.get("affinity", False))  # not in older files
         self.hypergraph_ = hypergraph_from(about, tensors)
         if about.get("compared") is not None:
             vars(self)["members_"] = SetMembers.restore(about["compared"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.nn import EHNNMLP, Block, EHNNTransformer, Layer, Stack, baselines
 from ehnn.nn.dropout import Dropout
 from ehnn.ops import segment_sum
+from ehnn.tasks.hyperedges.affinity import RANKS
 from ehnn.tasks.hyperedges.scoring import Scored
 
 from .models import Given, Plan, find
@@ -28,12 +29,21 @@ all of them: it tells none apart, and as a large common part of every row it kee
 class Scorer(nn.Module):
     """An encoder of the hypergraph, and what it says of candidates: one encoding serves any number of them.
 
+    Args:
+        encoder: gives the rows that `score` reads.
+        parts: how many rows of ``width`` channels `score` gives to the head for a candidate.
+        width, dropout: of the head.
+        affinity: whether the head reads the affinities of the candidates too, by a layer of their own.
+
     Shapes: a `Scored` hypergraph with features → ``[num_candidates, 1]``.
     """
 
-    def __init__(self, encoder: nn.Module) -> None:
+    def __init__(self, encoder: nn.Module, parts: int, width: int, dropout: float, affinity: bool) -> None:
         super().__init__()
         self.encoder = encoder
+        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(parts)])
+        self.affinity = nn.Sequential(nn.Linear(len(RANKS), width), nn.ReLU()) if affinity else None
+        self.head = _head((parts + affinity) * width, width, dropout)
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         return self.score(self.encoder(h, x), h)
@@ -41,6 +51,18 @@ class Scorer(nn.Module):
     def score(self, encoded: Tensor, h: Hypergraph) -> Tensor:
         """The candidates of ``h``, whose ``encoder(h)`` is given."""
         raise NotImplementedError
+
+    def judge(self, parts: Sequence[Tensor], h: Hypergraph) -> Tensor:
+        """The head on ``parts``, each with a norm of its own, and on the affinities where they are read."""
+        rows = [norm(part) for norm, part in zip(self.norms, parts, strict=True)]
+        if self.affinity is not None:
+            near = _scored(h).affinity
+            if near is None:
+                raise ValueError(
+                    "candidates with affinities are expected: Scored.of(..., affinity=Affinity.of(h))"
+                )
+            rows.append(self.affinity(near))
+        return self.head(torch.cat(rows, 1))
 
 
 class OverlapScorer(Scorer):
@@ -55,12 +77,16 @@ class OverlapScorer(Scorer):
     """
 
     def __init__(
-        self, encoder: Stack, layer: Callable[[int, int], Layer], count: Layer, width: int, dropout: float
+        self,
+        encoder: Stack,
+        layer: Callable[[int, int], Layer],
+        count: Layer,
+        width: int,
+        dropout: float,
+        affinity: bool,
     ) -> None:
-        super().__init__(encoder)
+        super().__init__(encoder, 4, width, dropout, affinity)
         self.nodes, self.edges, self.counts = layer(width, width), layer(width, width), count
-        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(4)])
-        self.head = _head(4 * width, width, dropout)
 
     def score(self, encoded: Tensor, h: Hypergraph) -> Tensor:
         nodes, edges = encoded.split([h.num_nodes, h.num_edges])
@@ -71,7 +97,7 @@ class OverlapScorer(Scorer):
             self.counts(edges, overlap),
             pair_products(nodes, _scored(h).candidates),
         )
-        return self.head(torch.cat([norm(part) for norm, part in zip(self.norms, y, strict=True)], 1))
+        return self.judge(y, h)
 
 
 def pair_products(x: Tensor, sets: Hypergraph) -> Tensor:
@@ -94,17 +120,15 @@ def pair_products(x: Tensor, sets: Hypergraph) -> Tensor:
 class PoolingScorer(Scorer):
     """Node embeddings, pooled over the nodes of a candidate by a layer of AllSet, beside `pair_products`."""
 
-    def __init__(self, encoder: nn.Module, pool: Layer, width: int, dropout: float) -> None:
-        super().__init__(encoder)
+    def __init__(self, encoder: nn.Module, pool: Layer, width: int, dropout: float, affinity: bool) -> None:
+        super().__init__(encoder, 2, width, dropout, affinity)
         self.pool = pool
-        self.norms = nn.ModuleList([nn.LayerNorm(width) for _ in range(2)])
-        self.head = _head(2 * width, width, dropout)
         self.register_load_state_dict_pre_hook(_add_products)
 
     def score(self, encoded: Tensor, h: Hypergraph) -> Tensor:
         pooled = self.pool(encoded, _scored(h).to_candidates("nodes"))
         y = (pooled, pair_products(encoded, _scored(h).candidates))
-        return self.head(torch.cat([norm(part) for norm, part in zip(self.norms, y, strict=True)], 1))
+        return self.judge(y, h)
 
 
 def _add_products(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
@@ -118,22 +142,22 @@ def _add_products(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any
     state[f"{prefix}head.0.weight"] = torch.cat([first, torch.zeros_like(first)], 1)
 
 
-def make_scorer(plan: Plan, d_in: int, edge_features: bool) -> nn.Module:
+def make_scorer(plan: Plan, d_in: int, edge_features: bool, affinity: bool = False) -> nn.Module:
     """The scorer of a model: EHNN by overlaps, any other by pooled embeddings of nodes."""
     if not isinstance(plan.model, str):
         return Given(plan.model, d_in, 1)
     find(plan.model)
     width, dropout = plan.width, plan.dropout
     if plan.model.startswith("ehnn-"):
-        return _overlap_scorer(plan, d_in, edge_features)
+        return _overlap_scorer(plan, d_in, edge_features, affinity)
     if plan.model == "all-deep-sets":  # sums over hundreds of hyperedges do not train
         plan = replace(plan, options={"aggregation": "mean"} | dict(plan.options or {}))
     kind = baselines.AllSetTransformer if plan.model == "all-set-transformer" else baselines.AllDeepSets
     pool: Layer = kind(width, width)
-    return PoolingScorer(plan.nodes(d_in, width, edge_features), pool, width, dropout)
+    return PoolingScorer(plan.nodes(d_in, width, edge_features), pool, width, dropout, affinity)
 
 
-def _overlap_scorer(plan: Plan, d_in: int, edge_features: bool) -> OverlapScorer:
+def _overlap_scorer(plan: Plan, d_in: int, edge_features: bool, affinity: bool) -> OverlapScorer:
     """The scorer of EHNN-MLP or EHNN-Transformer; ``options`` go to every layer but the counting one."""
     width, dropout = plan.width, plan.dropout
     kind: Any = EHNNTransformer if plan.model == "ehnn-transformer" else EHNNMLP
@@ -143,7 +167,7 @@ def _overlap_scorer(plan: Plan, d_in: int, edge_features: bool) -> OverlapScorer
         block = Block(layer, dropout=dropout, activation=True, residual=True)
         encoder = Stack(d_in, width, block, width=width, path=path)
         count = EHNNMLP(width, width, aggregation="sum", scale=1 / 32, **LAYER)
-        return OverlapScorer(encoder, layer, count, width, dropout)
+        return OverlapScorer(encoder, layer, count, width, dropout, affinity)
     except TypeError as error:
         raise ValueError(f"options of model {plan.model!r}: {error}") from error
 

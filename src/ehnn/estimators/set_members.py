@@ -19,8 +19,10 @@ from ehnn.tasks.hyperedges.scoring import Scored
 
 Array = np.ndarray
 ALL = "linear: heuristics"
-_COLUMNS = (0, 1, 2, 3, 4)
+_COLUMNS = (0, 1, 2, 3, 4, 7, 8, 9)
 """Heuristics that are tried one by one."""
+_FORMER = 7
+"""Columns of `evidence` before those of affinity."""
 
 
 @dataclass
@@ -106,11 +108,18 @@ class SetMembers:
     @classmethod
     def restore(cls, about: Mapping[str, Any]) -> SetMembers:
         """Inverse of `about`."""
-        linear = {str(name): np.array(value, np.float64) for name, value in about["linear"].items()}
+        linear = {str(name): _padded(np.array(value, np.float64)) for name, value in about["linear"].items()}
         if any(value.shape != (len(EVIDENCE) + 1,) for value in linear.values()):
             raise ValueError(f"linear members must have {len(EVIDENCE) + 1} coefficients")
         weights = {str(name): float(value) for name, value in about["weights"].items()}
         return cls(linear, weights, list(about["leaderboard"]))
+
+
+def _padded(coefficients: Array) -> Array:
+    """Files from before the columns of affinity have none for these: 0."""
+    if coefficients.shape != (_FORMER + 1,):
+        return coefficients
+    return np.insert(coefficients, [_FORMER] * (len(EVIDENCE) - _FORMER), 0.0)
 
 
 def _mean(scores: Mapping[str, Array], weights: Mapping[str, float]) -> Array:

@@ -8,11 +8,12 @@ from torch import Tensor
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.products import common_columns
 
+from .affinity import RANKS, Affinity
 from .heuristics import common_neighbours
 
 EVIDENCE = (
     "co-membership", "Adamic–Adar", "largest overlap", "common neighbours", "mean degree", "least degree",
-    "size",
+    "size", *(f"affinity of {rank} patterns" for rank in RANKS),
 )  # fmt: skip
 """The columns of `evidence`."""
 _MOST_PAIRS = 20_000_000
@@ -20,13 +21,13 @@ _MOST_PAIRS = 20_000_000
 
 
 def evidence(h: Hypergraph, candidates: Hypergraph) -> Tensor:
-    r"""``[num_candidates, 7]`` scores of ``candidates`` on ``h``, which must not hold them.
+    r"""``[num_candidates, 10]`` scores of ``candidates`` on ``h``, which must not hold them.
 
     Logarithms (of 1 + …) of: the mean over the pairs of nodes of a candidate c of the hyperedges e that hold
     both, each counting 1 (co-membership) or 1 / log(1 + order) (as Adamic and Adar do for neighbours); the
     common neighbours of a pair, in the mean (0 where h has more than 20 million pairs of neighbours); the
     mean and the least degree; the size. And the largest share of the candidate in one hyperedge,
-    :math:`\max_e |c \cap e| / |c|`.
+    :math:`\max_e |c \cap e| / |c|`; and the columns of `Affinity`.
 
     >>> h = Hypergraph.from_edges([[0, 1, 2], [0, 1]], num_nodes=4)
     >>> evidence(h, Hypergraph.from_edges([[0, 1], [1, 3]], num_nodes=4))[:, 2].tolist()
@@ -48,4 +49,4 @@ def evidence(h: Hypergraph, candidates: Hypergraph) -> Tensor:
     least = torch.full_like(zero, torch.inf).scatter_reduce(0, owner, degree, "amin")
     least = least.masked_fill(least.isinf(), 0.0)
     columns = [together.log1p(), adamic.log1p(), largest, near.log1p(), mean, least, size.log1p()]
-    return torch.stack(columns, 1)
+    return torch.cat([torch.stack(columns, 1), Affinity.of(h)(candidates).double()], 1)

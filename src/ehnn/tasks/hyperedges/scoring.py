@@ -17,6 +17,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.overlap import Overlap, overlap
 
 from ..draws import generator_of
+from .affinity import Affinity
 from .metrics import auroc
 from .negatives import sample_negatives
 from .sets import structure
@@ -26,6 +27,19 @@ MOST_NEGATIVES, FILLED = 5, 512
 """The most negatives of a positive, and about how many of them a part has before it gets more."""
 
 
+_EPOCHS_APART = 7_368_787
+"""Between the seeds of the negatives of two epochs."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Hyperedges to find, and the hypergraph without them."""
+
+    rest: Hypergraph
+    positives: Hypergraph
+    affinity: Affinity | None
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Scored(Hypergraph):
     """A hypergraph with candidates to score: a model returns a row for each of them.
@@ -33,24 +47,44 @@ class Scored(Hypergraph):
     Attributes:
         candidates: sets over the same nodes.
         answers: ``[num_candidates]`` 1 for a hyperedge, 0 for none; None where it is not known.
+        affinity: ``[num_candidates, len(RANKS)]`` of an `Affinity` of the hypergraph; None if it is not read.
+        lasting: False if this object is used once.
     """
 
     candidates: Hypergraph = None  # type: ignore[assignment]
     answers: Tensor | None = None
+    affinity: Tensor | None = None
+    lasting: bool = True
 
     @classmethod
-    def of(cls, h: Hypergraph, candidates: Hypergraph, answers: Tensor | None = None) -> Scored:
+    def of(
+        cls,
+        h: Hypergraph,
+        candidates: Hypergraph,
+        answers: Tensor | None = None,
+        affinity: Affinity | None = None,
+    ) -> Scored:
         values = {f.name: getattr(h, f.name) for f in fields(Hypergraph)}
-        values["_overlaps"] = dict(h._overlaps)  # relations to these candidates are kept here alone
+        values["_overlaps"] = _without_candidates(h)  # relations to these candidates are kept here alone
         answers = None if answers is None else answers.to(h.device)
-        return cls(**values, candidates=structure(candidates).to(h.device), answers=answers)
+        near = None if affinity is None else affinity(candidates).to(h.device)
+        return cls(**values, candidates=structure(candidates).to(h.device), answers=answers, affinity=near)
+
+    def asked(self, candidates: Hypergraph, answers: Tensor, affinity: Affinity | None) -> Scored:
+        """The same hypergraph, and what is known of its relations, with other candidates, to be used once."""
+        near = None if affinity is None else affinity(candidates).to(self.device)
+        return self.replace(
+            candidates=structure(candidates).to(self.device),
+            answers=answers.to(self.device),
+            affinity=near,
+            lasting=False,
+        )
 
     def replace(self, **changes: Any) -> Scored:
         """As of every hypergraph; relations to other candidates are not kept."""
         found = super().replace(**changes)
         if "candidates" in changes:
-            kept = {ends: value for ends, value in self._overlaps.items() if ends[1] != "candidates"}
-            found = dataclasses.replace(found, _overlaps=kept)
+            found = dataclasses.replace(found, _overlaps=_without_candidates(self))
         return found  # type: ignore[return-value]
 
     def permute_nodes(self, perm: Any) -> Scored:
@@ -60,6 +94,11 @@ class Scored(Hypergraph):
 
     def subhypergraph(self, nodes: Any, *, whole_edges: bool = False) -> Hypergraph:
         raise ValueError("a part of a Scored hypergraph has no candidates; take it before Scored.of")
+
+    @property
+    def reusable(self) -> bool:
+        """Whether the same object may come again in training (see `ehnn.training.replay.Once`)."""
+        return self.lasting
 
     def to_candidates(self, source: str) -> Overlap:
         """The relation of a family to the candidates, computed once."""
@@ -78,15 +117,16 @@ class HyperedgePrediction:
     negatives of the same sizes. Validation scores held-out hyperedges on all of ``known``. Every step is
     checked for leaks.
 
-    If there are few hyperedges, each gets several negatives, up to `MOST_NEGATIVES`: otherwise the negatives
-    would be memorised, and an AUROC over few pairs would select by chance. In the loss, positives and
-    negatives have the same total weight.
+    Every epoch draws other negatives, or they would be memorised. If there are few hyperedges, each gets
+    several, up to `MOST_NEGATIVES`, because an AUROC over few pairs would select by chance. In the loss,
+    positives and negatives have the same total weight.
 
     Args:
         known: the hyperedges to learn from.
         valid: held-out hyperedges for selection (AUROC); empty: the last epoch is selected.
         negatives: see `sample_negatives`.
         prepare: gives a hypergraph the features that the model reads.
+        affinity: whether candidates have the columns of an `Affinity` of the hypergraph they are scored on.
         folds: at least so many parts of the training hyperedges.
         rounds: how often they are shuffled and divided, each time with other negatives.
         batch_size: the most positives in a part.
@@ -94,7 +134,7 @@ class HyperedgePrediction:
         seed: of folds and negatives.
 
     Attributes:
-        train: the parts, each with its candidates on the other hyperedges.
+        train: the parts, each with its candidates on the other hyperedges, as the first epoch has them.
         valid: the same of the held-out hyperedges, on all of ``known``; None without any.
 
     >>> from ehnn.tasks.hyperedges import split_hyperedges
@@ -111,10 +151,11 @@ class HyperedgePrediction:
         *,
         negatives: str = "mixed",
         prepare: Callable[[Hypergraph], Hypergraph] = lambda h: h,
+        affinity: bool = False,
         seed: int = 0,
         folds: int = 5,
         rounds: int = 3,
-        batch_size: int = 512,
+        batch_size: int = 2048,
         max_batches: int = 15,
     ) -> None:
         number, sets = set_numbers(known)
@@ -123,32 +164,40 @@ class HyperedgePrediction:
                 "at least 2 distinct hyperedges of 2 or more nodes, but not of all nodes, are needed to "
                 f"learn from, got {len(sets)}"
             )
-        self.seed, self.negatives = seed, negatives
+        self.seed, self.negatives, self.affinity = seed, negatives, affinity
         generator = torch.Generator().manual_seed(seed % 2**63)
         size = max(1, min(batch_size, -(-len(sets) // folds)))
         dealt = [sets[torch.randperm(len(sets), generator=generator)].split(size) for _ in range(rounds)]
         parts = [part for deal in dealt for part in deal][:max_batches]
-        self.train = [
-            self._scored(prepare, without_sets(known, number, part), one_of_each(known, number, part), i)
-            for i, part in enumerate(parts)
+        self._parts = [
+            self._part(without_sets(known, number, part), one_of_each(known, number, part)) for part in parts
         ]
-        self.valid = self._scored(prepare, known, valid, -1) if valid.num_edges else None
+        self.train = [
+            Scored.of(prepare(part.rest), *self._asked(part, i), part.affinity)
+            for i, part in enumerate(self._parts)
+        ]
+        self.valid: Scored | None = None
+        if valid.num_edges:
+            part = self._part(known, valid)
+            self.valid = Scored.of(prepare(known), *self._asked(part, -1), part.affinity)
 
-    def _scored(
-        self, prepare: Callable[[Hypergraph], Hypergraph], rest: Hypergraph, positives: Hypergraph, part: int
-    ) -> Scored:
-        """``positives`` and as many sets, or more, that are neither among them nor in ``rest``."""
+    def _part(self, rest: Hypergraph, positives: Hypergraph) -> _Part:
         check_no_leak(rest, positives)
-        seed = self.seed * 1_000_003 + part + 7
-        times = max(1, min(MOST_NEGATIVES, FILLED // max(positives.num_edges, 1)))
-        copies = reduce(concatenate, [positives] * times)
-        wrong = sample_negatives(rest, copies, self.negatives, seed=seed)
-        return Scored.of(prepare(rest), concatenate(positives, wrong), answers_of(positives, wrong))
+        return _Part(rest, positives, Affinity.of(rest) if self.affinity else None)
+
+    def _asked(self, part: _Part, place: int, epoch: int = 0) -> tuple[Hypergraph, Tensor]:
+        """Its positives and as many sets, or more, that are neither among them nor in its rest; answers."""
+        seed = self.seed * 1_000_003 + place + 7 + epoch * _EPOCHS_APART
+        times = max(1, min(MOST_NEGATIVES, FILLED // max(part.positives.num_edges, 1)))
+        copies = reduce(concatenate, [part.positives] * times)
+        wrong = sample_negatives(part.rest, copies, self.negatives, seed=seed)
+        return concatenate(part.positives, wrong), answers_of(part.positives, wrong)
 
     def batches(self, epoch: int) -> Iterator[Scored]:
         generator = generator_of(self.seed, epoch)
         for i in torch.randperm(len(self.train), generator=generator).tolist():
-            yield self.train[i]
+            part = self._parts[i]
+            yield self.train[i].asked(*self._asked(part, i, epoch), part.affinity) if epoch else self.train[i]
 
     def loss(self, logits: Tensor, h: Hypergraph) -> Tensor:
         """``[runs, candidates, 1] → [runs]``: binary cross entropy, positives and negatives half each."""
@@ -167,6 +216,11 @@ class HyperedgePrediction:
             return {}
         logits = predict(self.valid).squeeze(-1)
         return {"valid": torch.tensor([100 * auroc(run, self.valid.answers) for run in logits])}
+
+
+def _without_candidates(h: Hypergraph) -> dict[Any, Overlap]:
+    """The relations that are known, but those to candidates."""
+    return {ends: value for ends, value in h._overlaps.items() if ends[1] != "candidates"}
 
 
 def concatenate(a: Hypergraph, b: Hypergraph) -> Hypergraph:
