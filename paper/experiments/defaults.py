@@ -189,14 +189,6 @@ def kept_cells(given: argparse.Namespace, dataset: str, model: str) -> dict[int,
     return {seed: cell for seed, cell in found.items() if "accuracy" in cell}
 
 
-def verdict(
-    dataset: str, own: str, cells: dict[str, dict[int, dict[str, Any]]], metric: str
-) -> dict[str, Any]:
-    """The margin of ``own``, a default, to the best of the others and to the search, on common splits."""
-    found = {model: _margin(cells[own], cells[model], metric) for model in cells if model not in OWN}
-    return _told(dataset, {model: told for model, told in found.items() if told}, list(cells))
-
-
 def _told(dataset: str, found: dict[str, dict[str, Any]], there: list[str]) -> dict[str, Any]:
     """What the settings of a row have of the margins to other models."""
     searched = found.pop(SEARCH, {})
@@ -210,43 +202,53 @@ def _told(dataset: str, found: dict[str, dict[str, Any]], there: list[str]) -> d
     return {"best_other": worst, **told, "holds": holds, **kept}
 
 
-def _margin(ours: dict[int, Any], theirs: dict[int, Any], metric: str) -> dict[str, Any]:
-    """The mean difference in points, the larger standard error of the two means, and the splits."""
-    both = sorted(ours.keys() & theirs.keys())
-    if not both:
-        return {}
-    values = [np.array([100 * cells[s][metric] for s in both]) for cells in (ours, theirs)]
-    error = max(_error(v) for v in values)
-    return {"margin": float((values[0] - values[1]).mean()), "standard_error": error, "splits": len(both)}
-
-
-def judged_again(
-    given: argparse.Namespace, rows: list[dict[str, Any]], new: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """``rows`` of defaults without cells here, with their margins to all others on the same splits."""
-    there = {(r["setting"], r["model"], r["metric"]): r for r in [*rows, *new]}
-    fresh = {(r["setting"], r["model"], r["metric"]) for r in new}
+def judged(given: argparse.Namespace, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows of defaults on the asked sets, with their margins to all others on common splits."""
+    there = {(r["setting"], r["model"], r["metric"]): r for r in rows if r["setting"] in given.datasets}
     found = []
-    for key, row in there.items():
-        dataset, model, metric = key
-        if key in fresh or model not in OWN or metric == "seconds" or kept_cells(given, dataset, model):
+    for (dataset, model, metric), row in there.items():
+        if model not in OWN or metric == "seconds":
             continue
         others = [m for m in MODELS if m not in OWN and (dataset, m, metric) in there]
-        margins = {}
-        for other in others:
-            cells, whole = kept_cells(given, dataset, other), there[dataset, other, metric]
-            if set(row["seeds"]) <= cells.keys():
-                values = np.array([100 * cells[s][metric] for s in row["seeds"]])
-                mean, error = float(values.mean()), _error(values)
-            elif whole["seeds"] == row["seeds"]:
-                mean, error = whole["mean"], (whole["std"] or 0.0) / math.sqrt(whole["runs"])
-            else:
-                continue
-            error = max(error, (row["std"] or 0.0) / math.sqrt(row["runs"]))
-            margins[other] = {"margin": row["mean"] - mean, "standard_error": error, "splits": row["runs"]}
-        told = {"chosen_on": row["settings"]["chosen_on"], **_told(dataset, margins, others)}
-        found.append(row | {"settings": told})
+        ours = kept_cells(given, dataset, model)
+        margins = {
+            other: _margin(
+                (row, ours), (there[dataset, other, metric], kept_cells(given, dataset, other)), metric
+            )
+            for other in others
+        }
+        margins = {other: margin for other, margin in margins.items() if margin}
+        chosen_on = {"chosen_on": dataset in _CHOSEN}
+        found.append(row | {"settings": chosen_on | _told(dataset, margins, others)})
     return found
+
+
+Kept = tuple[dict[str, Any], dict[int, dict[str, Any]]]
+"""A row, and those of its cells that are here."""
+
+
+def _margin(ours: Kept, theirs: Kept, metric: str) -> dict[str, Any]:
+    """The mean difference in points, the larger standard error of the two means, and the splits.
+
+    Nothing where cells are missing that a part of the splits of a row needs.
+    """
+    both = sorted(set(ours[0]["seeds"]) & set(theirs[0]["seeds"]))
+    means = [_mean_of(kept, both, metric) for kept in (ours, theirs)]
+    if not both or None in means:
+        return {}
+    (mean, error), (other, other_error) = means
+    return {"margin": mean - other, "standard_error": max(error, other_error), "splits": len(both)}
+
+
+def _mean_of(kept: Kept, seeds: list[int], metric: str) -> tuple[float, float] | None:
+    """Mean and standard error over these splits, from cells or from the whole row."""
+    row, cells = kept
+    if set(seeds) <= cells.keys():
+        values = np.array([100 * cells[s][metric] for s in seeds])
+        return float(values.mean()), _error(values)
+    if sorted(row["seeds"]) != seeds:
+        return None
+    return row["mean"], (row["std"] or 0.0) / math.sqrt(row["runs"])
 
 
 def _error(values: Array) -> float:
@@ -254,7 +256,7 @@ def _error(values: Array) -> float:
 
 
 def rows_of(given: argparse.Namespace, command: str) -> list[dict[str, Any]]:
-    """A row for each set, model and metric; those of ``default`` have the verdict in their settings."""
+    """A row for each set, model and metric."""
     table = []
     for dataset in given.datasets:
         every = {model: kept_cells(given, dataset, model) for model in (*MODELS, EARLIER)}
@@ -262,9 +264,7 @@ def rows_of(given: argparse.Namespace, command: str) -> list[dict[str, Any]]:
         for model, cells in every.items():
             for metric in ("accuracy", "macro_f1", "seconds"):
                 values = np.array([(1 if metric == "seconds" else 100) * c[metric] for c in cells.values()])
-                settings: dict[str, Any] = {"chosen_on": dataset in _CHOSEN}
-                if model in OWN and metric != "seconds":
-                    settings |= verdict(dataset, model, every, metric)
+                settings = {"chosen_on": dataset in _CHOSEN}
                 table.append({
                     "setting": dataset, "model": model, "metric": metric, "selection": "validation",
                     "mean": float(values.mean()), "runs": len(values), "paper": None,
@@ -309,9 +309,10 @@ def main() -> None:
     left = run(given) if given.seconds > 0 else len(wanted(given))
     words = [w for w, before in zip(sys.argv[1:], sys.argv, strict=False) if "--seconds" not in (w, before)]
     table = rows_of(given, " ".join(["python paper/experiments/defaults.py", *words]))
-    table += judged_again(given, read_rows("defaults", given.results), table)
     write_rows("defaults", table, given.results)
-    show(table)
+    told = judged(given, read_rows("defaults", given.results))
+    write_rows("defaults", told, given.results)
+    show(told)
     print(f"{left} cells are left" if left else "all cells are done")
 
 
