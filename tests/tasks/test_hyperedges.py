@@ -9,6 +9,7 @@ import torch
 
 from ehnn import Hypergraph
 from ehnn.tasks.hyperedges import HyperedgePrediction, sample_negatives, scoring, split, split_hyperedges
+from ehnn.tasks.hyperedges.negatives import CONNECTED
 from ehnn.tasks.hyperedges.scoring import Scored
 
 PAIRS = [list(pair) for pair in combinations(range(8), 2)]  # all 28 sets of two of eight nodes
@@ -35,6 +36,15 @@ def test_negatives_are_neither_known_nor_positives() -> None:
         assert set(found) <= set(map(tuple, PAIRS[20:]))
         found = sets(sample_negatives(none_of(8), positives, "uniform", seed=seed, avoid=known))
         assert set(found) <= set(map(tuple, PAIRS[20:]))
+
+
+@pytest.mark.parametrize("kind", CONNECTED)
+def test_a_set_whose_neighbours_are_all_hyperedges_has_a_negative(kind: str) -> None:
+    """Each pair of a triangle with one node exchanged for a neighbour is another pair of it."""
+    h = Hypergraph.from_edges([[0, 1], [1, 2], [0, 2]], num_nodes=6)
+    found = sample_negatives(h, h, kind, seed=1)
+    assert found.orders.tolist() == [2, 2, 2]
+    assert not any(set(edge) <= {0, 1, 2} for edge in found.edges())
 
 
 @pytest.mark.parametrize("kind", ["uniform", "degree", "hard", "mixed"])

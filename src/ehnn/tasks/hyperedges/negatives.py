@@ -36,7 +36,8 @@ def sample_negatives(
             one stays where it has two) exchanged for others, drawn by degree. ``"mixed"``: the three in turn.
             ``"motif"``: grown from a node drawn by degree, each next one in a hyperedge of ``h`` with one
             of those before. ``"clique"``: the positive with one node exchanged for one that shares a
-            hyperedge of ``h`` with each of the others, or with one of them where none does.
+            hyperedge of ``h`` with each of the others, or with one of them where none does. Where all such
+            sets are hyperedges, a ``"hard"`` one takes the place of either.
         seed: makes the draws.
         avoid: hyperedges that no negative may be; ``h`` by default.
 
@@ -52,25 +53,23 @@ def sample_negatives(
     positives, avoid = structure(positives).to("cpu"), structure(h if avoid is None else avoid).to("cpu")
     weight = h.degrees.cpu().double() + 1
     again = torch.arange(positives.num_edges)
-    if kind in CONNECTED:
-        beside = neighbours(structure(h).to("cpu"))
+    turn = again % len(SAMPLERS)
+    sampler = kind if kind in SAMPLERS else "hard"
+    chosen = turn if kind == "mixed" else torch.full_like(turn, SAMPLERS.index(sampler))
+    beside = neighbours(structure(h).to("cpu")) if kind in CONNECTED else None
 
-        def draw(which: Tensor) -> Hypergraph:
+    def draw(which: Tensor, connected: bool) -> Hypergraph:
+        if beside is not None and connected:
             return _draw_connected(_take(positives, which), kind == "clique", weight, beside, generator)
-    else:
-        turn = again % len(SAMPLERS)
-        chosen = turn if kind == "mixed" else torch.full_like(turn, SAMPLERS.index(kind))
+        return _draw(_take(positives, which), chosen[which], weight, replaced, generator)
 
-        def draw(which: Tensor) -> Hypergraph:
-            return _draw(_take(positives, which), chosen[which], weight, replaced, generator)
-
-    found = draw(again)
-    for _ in range(_TRIES):
+    found = draw(again, True)
+    for attempt in range(_TRIES):
         fresh = _take(found, again)
         again = again[is_in(fresh, avoid) | is_in(fresh, positives)]
         if not len(again):
             return found
-        found = _put(found, again, draw(again))
+        found = _put(found, again, draw(again, attempt < _TRIES // 2))
     order = int(positives.orders[again[0]])
     raise ValueError(
         f"no set of {order} of the {h.num_nodes} nodes was found that is not a hyperedge, in {_TRIES} tries"
