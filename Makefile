@@ -6,7 +6,7 @@ PYTHON ?= python3
 WORKERS ?= 2
 INPUTS ?= 20000
 SEED ?= 0
-COUNT ?= 6
+COUNT ?= 2
 RUNS ?= 5
 BENCHMARKS ?= $(filter-out paper/benchmarks/parallel.py, $(wildcard paper/benchmarks/*.py)) # that one runs under torchrun
 
@@ -94,7 +94,7 @@ fuzz: $(READY)
 sanitize: $(READY)
 	$(BIN)/python tools/sanitize.py
 
-# Needs the data: EHNN_DATA=folder make verify-results COUNT=6 RUNS=5
+# Needs the data: EHNN_DATA=folder make verify-results COUNT=2 RUNS=5; COUNT rows of each table.
 verify-results: $(READY)
 	$(BIN)/python -m ehnn_paper.verify --count $(COUNT) --runs $(RUNS) --seed $(SEED) --out results/verified.json
 

@@ -233,11 +233,11 @@ def _margin(ours: Kept, theirs: Kept, metric: str) -> dict[str, Any]:
     Nothing where cells are missing that a part of the splits of a row needs.
     """
     both = sorted(set(ours[0]["seeds"]) & set(theirs[0]["seeds"]))
-    means = [_mean_of(kept, both, metric) for kept in (ours, theirs)]
-    if not both or None in means:
+    mine, other = (_mean_of(kept, both, metric) if both else None for kept in (ours, theirs))
+    if mine is None or other is None:
         return {}
-    (mean, error), (other, other_error) = means
-    return {"margin": mean - other, "standard_error": max(error, other_error), "splits": len(both)}
+    (mean, error), (other_mean, other_error) = mine, other
+    return {"margin": mean - other_mean, "standard_error": max(error, other_error), "splits": len(both)}
 
 
 def _mean_of(kept: Kept, seeds: list[int], metric: str) -> tuple[float, float] | None:

@@ -163,7 +163,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--datasets", nargs="+", help="by default those that are cheap on a CPU")
-    parser.add_argument("--count", type=int, default=6, help="rows of each table to train again")
+    parser.add_argument("--count", type=int, default=2, help="rows of each table to train again")
     parser.add_argument("--runs", type=int, default=5, help="fresh runs of each")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--device", default="cpu")

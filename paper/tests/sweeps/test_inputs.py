@@ -37,8 +37,8 @@ def test_rows_name_dataset_and_input(small: None, tmp_path: Path, monkeypatch: p
         return 0
 
     monkeypatch.setattr(inputs, "sweep", here)
-    left = inputs.reproduce(["zoo"], ["mlp", "ehnn-mlp"], data_dir="", runs=2, epochs=1, out=tmp_path)
-    assert left == 0
+    asked = inputs.trials(["zoo"], ["mlp", "ehnn-mlp"], runs=2, epochs=1, first_seed=700)
+    assert inputs.reproduce(asked, "", "cpu", tmp_path, jobs=1) == 0
     found = {(row["setting"], row["model"]): row for row in read_rows("inputs", tmp_path)}
     names = [f"zoo, {name}" for name in inputs.INPUTS]
     assert set(found) == {(name, model) for name in names for model in ("mlp", "ehnn-mlp")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,8 @@ from .settings import SHAPES, TRAININGS
 from .table import compute
 
 EXPERIMENT = "inputs"
+FOLDER = Path("runs") / EXPERIMENT
+"""Of the finished trials."""
 MODELS = ("mlp", "hgnn", "all-set-transformer", "ehnn-mlp")
 DATASETS = ("cora-cocitation", "cora-coauthorship", "house-1", "ntu2012")
 INPUTS: dict[str, dict[str, Any]] = {
@@ -47,44 +49,30 @@ def computed(device: str, data_dir: str, trial: Trial) -> dict[str, list[float]]
     return compute(device, data_dir, Trial(trial.dataset, model, trial.choice, trial.settings))
 
 
-def reproduce(
-    datasets: Sequence[str],
-    models: Sequence[str],
-    *,
-    data_dir: str,
-    runs: int = 5,
-    epochs: int = 200,
-    first_seed: int = 700,
-    device: str = "cpu",
-    jobs: int = 1,
-    minutes: float | None = None,
-    out: Path = Path("results"),
-    runs_dir: Path = Path("runs"),
-    say: Callable[[str], None] = print,
-) -> int:
-    """Train what is missing and write the rows of what is complete; returns how many trials are missing."""
-    asked = trials(datasets, models, runs, epochs, first_seed)
-    folder = runs_dir / EXPERIMENT
-    missing = sweep(asked, partial(computed, device, data_dir), folder, jobs=jobs, minutes=minutes, say=say)
-    numbers = f"--runs {runs} --epochs {epochs} --first-seed {first_seed}"
-    command = f"python paper/experiments/inputs.py {numbers}"
-    seeds = range(first_seed, first_seed + runs)
-    write_rows(EXPERIMENT, list(rows(asked, folder, command, seeds)), out)
+def reproduce(asked: Sequence[Trial], data_dir: str, device: str, out: Path, **sweeping: Any) -> int:
+    """Train what is missing and write the rows of what is complete; returns how many trials are missing.
+
+    ``sweeping``: further arguments of `sweep`.
+    """
+    missing = sweep(asked, partial(computed, device, data_dir), FOLDER, **sweeping)
+    write_rows(EXPERIMENT, list(rows(asked)), out)
     return missing
 
 
-def rows(
-    asked: Sequence[Trial], folder: Path, command: str, seeds: Sequence[int]
-) -> Iterator[dict[str, Any]]:
+def rows(asked: Sequence[Trial]) -> Iterator[dict[str, Any]]:
     """Test accuracy at the epoch that validation chose; ``setting`` is dataset and input."""
-    for dataset, name, chosen in choose(asked, folder):
+    for dataset, name, chosen in choose(asked, FOLDER):
         model, _, inputs = name.partition(", ")
-        words = f"{command} --datasets {dataset} --models {model}"
         settings = dict(chosen.trials[0].settings)
+        runs, first = settings["runs"], settings["first_seed"]
+        numbers = f"--runs {runs} --epochs {settings['epochs']} --first-seed {first}"
+        words = f"python paper/experiments/inputs.py {numbers} --datasets {dataset} --models {model}"
         yield {
             "setting": f"{dataset}, {inputs}", "model": model,
             "selection": "validation", "metric": "accuracy",
             "mean": statistics.mean(chosen.values), "std": statistics.stdev(chosen.values),
             "runs": len(chosen.values), "paper": None,
-            **provenance(words, seeds=seeds, settings=settings, runs=chosen.origins),
+            **provenance(
+                words, seeds=range(first, first + runs), settings=settings, runs=chosen.origins
+            ),
         }  # fmt: skip

@@ -134,7 +134,7 @@ class NodeTable:
     @property
     def reads_smoothed(self) -> bool:
         """Whether networks read smoothed features in place of ``x``: it is wide, and not too large."""
-        key = "directions.smoothed"  # which of the two it is is for fit to say, and False in older files
+        key = "directions.smoothed"  # fit decides, and rows of later hypergraphs follow; False in older files
         if key not in self.cache:
             wide, numbers = self.block("x").shape[1] > WIDE, self.rows * self.block("x").shape[1]
             self.cache[key] = self.given.get(key, np.array(wide and numbers <= _NUMBERS and not self.given))
