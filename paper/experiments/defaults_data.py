@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -31,6 +31,8 @@ REACTIONS = {
 }
 ENZYMES = {"yeast-gem-ec": "metabolic/yeast-gem", "bigg-universe-ec": "metabolic/bigg-universe"}
 ROLES = ("stack-biology", "stack-physics", "email-eu", "outsider-cora", "outsider-dblp", "outsider-pubmed")
+PARTLY = {f"{name}-partly": name for name in ("stack-biology", "email-eu", "outsider-cora")}
+"""The same, with single rows of any hyperedge hidden and not whole hyperedges."""
 GRAPHS = (
     "imdb-dir-form", "imdb-dir-genre", "imdb-dir-genre-m", "imdb-wri-form", "imdb-wri-genre",
     "imdb-wri-genre-m", "steam-player",
@@ -65,7 +67,7 @@ class Data:
 
 def names() -> list[str]:
     """All sets."""
-    return [*NODES, *FILES, *EDGES, *REACTIONS, *ENZYMES, *ROLES, *GRAPHS]
+    return [*NODES, *FILES, *EDGES, *REACTIONS, *ENZYMES, *ROLES, *PARTLY, *GRAPHS]
 
 
 @cache
@@ -75,6 +77,8 @@ def load(name: str, data_dir: str) -> Data:
 
     if name in unseen.SETS:
         return unseen.SETS[name]()
+    if name in PARTLY:
+        return replace(load(PARTLY[name], data_dir), groups=None)
     if name in NODES:
         h = datasets.load(NODES[name], Path(data_dir) / "hypergraphs")
         assert h.y is not None

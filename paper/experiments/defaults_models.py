@@ -152,12 +152,14 @@ def _blocks(data: sets.Data, rows: Array, model: str) -> Any:
     target = np.where(np.isin(np.arange(len(data.y)), rows), data.y, -1)
     prior = output.prior(target)
     if data.task == "incidences":
-        table: Any = IncidenceTable(data.h).with_known(output, target, prior)
+        table: Any = IncidenceTable(data.h, partly=data.groups is None)
+        table.alone = np.zeros(data.h.num_edges, bool)
+        table = table.with_known(output, target, prior)
         blocks = {
             "lr-features": ("x",),
             "lr-degrees": ("degree",),
             "vote": ("history",),
-            "lr-features-vote": ("x", "degree", "history"),
+            "lr-features-vote": ("x", "degree", "history", "mates"),
         }
     else:
         table = NodeTable(dual(data.h) if data.task == "hyperedges" else data.h).with_known(

@@ -17,7 +17,7 @@ from .features import shifted_features
 from .portfolio.budget import clock_of
 from .portfolio.company import Company, set_hashes
 from .portfolio.folds import fold_count
-from .portfolio.incidence_table import IncidenceTable, incidence_members
+from .portfolio.incidence_table import IncidenceTable, incidence_members, partly_labelled
 from .portfolio.outputs import Output
 from .portfolio.portfolio import Portfolio
 from .portfolio.stored import portfolio_about, portfolio_arrays, portfolio_from
@@ -71,6 +71,7 @@ class AutoIncidences:
         bank: of the incidences of fit: node, order, hash of the hyperedge, and encoded label.
         widths: channels of x and edge_x in fit.
         roles: how many there were in fit.
+        partly: whether members read labels of the same hyperedge; see `partly_labelled`.
     """
 
     portfolio: Portfolio
@@ -78,6 +79,7 @@ class AutoIncidences:
     bank: dict[str, Array]
     widths: tuple[int, int]
     roles: int = 1
+    partly: bool = False
 
     @classmethod
     def fit(
@@ -89,15 +91,17 @@ class AutoIncidences:
         ``judging [num_incidences]``: labels that judge the members, and are not trained on.
         """
         clock = clock_of(settings["budget"], h.num_nodes, h.num_incidences)
-        table = IncidenceTable(shifted_features(h, {}))
-        labelled = int(output.labelled(target).sum())
+        known = output.labelled(target)
+        taught, asked = (known, ~known) if judging is None else (known & ~judging, known & judging)
+        table = IncidenceTable(shifted_features(h, {}), partly=partly_labelled(h, taught, asked))
+        labelled = int(known.sum())
         share = 0.5 * clock.seconds / (1 if judging is not None else fold_count(labelled))
         on_gpu = settings["device"].startswith("cuda")
         specs = incidence_members(table, output, labelled, dict(settings["plan"]), share, on_gpu)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(
-            table, specs, target, weight=weight, clock=clock, groups=table.edge, judging=judging,
-            label=settings["label"], quiet=settings["quiet"],
+            table, specs, target, weight=weight, clock=clock, groups=None if table.partly else table.edge,
+            judging=judging, label=settings["label"], quiet=settings["quiet"],
         )  # fmt: skip
         node, edge = h.index.numpy()
         target = target if judging is None else output.hide(target, ~judging)
@@ -108,7 +112,7 @@ class AutoIncidences:
             else np.full((h.num_nodes, output.width), np.nan)
         )
         company = Company.of(h, nothing, table.nodes.block("spectral"))
-        return cls(portfolio, company, bank, widths_of(h), h.num_roles)
+        return cls(portfolio, company, bank, widths_of(h), h.num_roles, table.partly)
 
     def seen(self, h: Hypergraph) -> SeenIncidences:
         """The nodes of ``h`` that were there in fit, and the known labels."""
@@ -120,7 +124,12 @@ class AutoIncidences:
             return SeenIncidences(place, place, self.bank["target"], None)
         known = output.hide(np.repeat(self.bank["target"][:1], len(node), 0), np.zeros(len(node), bool))
         numbers = np.where(place >= 0, place, len(self.company.target) + np.arange(h.num_nodes))
-        return SeenIncidences(place, numbers, known, self._bank_in(place, h, numbers))
+        bank = self._bank_in(place, h, numbers)
+        if self.partly:  # labels of hyperedges that are here are read there, and not as a history
+            here = bank["same"] >= 0
+            known[bank["same"][here]] = bank["target"][here]
+            bank = {k: v[~here] for k, v in bank.items()}
+        return SeenIncidences(place, numbers, known, bank)
 
     def logits(self, h: Hypergraph, seen: SeenIncidences | None = None) -> Tensor:
         """``[num_incidences, outputs]``: log-probabilities."""
@@ -128,7 +137,7 @@ class AutoIncidences:
         h = with_roles(h, self.roles)
         output = self.portfolio.output
         seen = self.seen(h) if seen is None else seen
-        table = IncidenceTable(shifted_features(h, {}), seen.bank, seen.numbers)
+        table = IncidenceTable(shifted_features(h, {}), seen.bank, seen.numbers, self.partly)
         unknown = self.company.labels(seen.nodes, output)
         learned, _ = self.company.join(seen.nodes, unknown, output, table.nodes.incidence)
         table.nodes.given.update(learned)
@@ -145,7 +154,9 @@ class AutoIncidences:
         number[place[place >= 0]] = np.flatnonzero(place >= 0)
         values, known = self.portfolio.output.matrix(self.bank["target"])
         rows = (number[self.bank["node"]] >= 0) & known.any(1)
-        bank = {k: self.bank[k][rows] for k in ("order", "set")} | {"node": number[self.bank["node"]][rows]}
+        bank = {k: self.bank[k][rows] for k in ("order", "set", "target")} | {
+            "node": number[self.bank["node"]][rows]
+        }
         node, edge = h.index.numpy()
         bank["same"] = _matched((bank["node"], bank["set"]), (node, set_hashes(h, numbers)[edge]))
         return bank | {"values": (values * known)[rows], "known": known[rows]}
@@ -154,7 +165,7 @@ class AutoIncidences:
         """What goes to JSON."""
         names = None if self.company.names is None else [plain_name(n) for n in self.company.names]
         return portfolio_about(self.portfolio) | {
-            "names": names, "widths": list(self.widths), "roles": self.roles,
+            "names": names, "widths": list(self.widths), "roles": self.roles, "partly": self.partly,
         }  # fmt: skip
 
     def tensors(self) -> dict[str, Tensor]:
@@ -173,6 +184,7 @@ class AutoIncidences:
         return cls(
             portfolio_from(about, arrays, device), Company.restore(about["names"], company), bank,
             (int(first), int(second)), int(about.get("roles", 1)),
+            bool(about.get("partly", False)),
         )  # fmt: skip
 
 

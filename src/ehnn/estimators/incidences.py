@@ -39,7 +39,8 @@ class IncidenceClassifier(Classifies, Estimator):
     of `fit` is a class for each of them, or a mapping from (node, hyperedge) to the class; None or NaN: no
     label. It learns from the labels of the node in other
     hyperedges, degrees and orders compared with the other members, features, and how like a node is to the
-    others. Labels in the same hyperedge are not read, so whole hyperedges may be without labels.
+    others. Labels of the other members are read where they are known: if a tenth of the incidences without a
+    label are in such hyperedges. Whole hyperedges may be without labels.
 
     The only ``model`` is ``"auto"``.
 

@@ -18,11 +18,17 @@ from .linear import linear_seconds
 from .members import Spec
 from .nets import Schedule, mlp_seconds
 from .node_table import NodeTable, joined, role_counts
-from .outputs import Output
+from .outputs import SALT, Output
 
 Array = np.ndarray
 _PRIOR = 1.0
 """Labels that the prior counts as in a history."""
+_LABELS = ("history", "mates")
+"""Blocks of known labels."""
+_PARTLY = 0.1
+"""Part of the rows to predict from which on the labels of their own hyperedge are worth reading."""
+_ALONE = 0.25
+"""Part of the hyperedges whose rows learn without the labels of each other; see `IncidenceTable`."""
 
 
 class IncidenceTable:
@@ -34,19 +40,24 @@ class IncidenceTable:
     ``overlap``: how much the other hyperedges of a node share with this one; nothing where they are too many.
     ``history``: known labels of the node in *other* hyperedges, also in those of the same order and with the
     same members, and how that compares with the other members; also with the labels of the nodes that both
-    share. Labels of the same hyperedge are never read: where a hyperedge is new, it has none.
+    share.
+    ``mates``: known labels of the other members of the same hyperedge, if the table is ``partly`` labelled.
+    A quarter of the hyperedges, drawn once, teaches without them, since a new hyperedge has none.
 
     Args:
         h: on the CPU.
+        partly: whether the rows to predict are in hyperedges with known labels; see `partly_labelled`.
         bank: earlier incidences with labels: ``node`` (numbers in ``h``), ``order``, ``set`` and ``values``,
             beside the known labels of ``h`` itself.
         numbers: ``[num_nodes]`` by which the members of a ``set`` are known; None: those in ``h``.
     """
 
     def __init__(
-        self, h: Hypergraph, bank: Mapping[str, Array] | None = None, numbers: Array | None = None
-    ) -> None:
+        self, h: Hypergraph, bank: Mapping[str, Array] | None = None, numbers: Array | None = None,
+        partly: bool = False,
+    ) -> None:  # fmt: skip
         self.h, self.rows, self.bank, self.numbers = h, h.num_incidences, bank, numbers
+        self.partly = partly
         self.nodes = NodeTable(h)
         self.node, self.edge = h.index.numpy()
         self.cache: dict[str, Any] = {}
@@ -69,8 +80,16 @@ class IncidenceTable:
 
     @property
     def together(self) -> Array:
-        """Rows whose labels are known together: those of one hyperedge."""
-        return self.edge
+        """Rows whose labels are known together: those of one hyperedge; of a ``partly`` labelled table each
+        alone, but for the hyperedges that teach without labels of each other."""
+        if not self.partly:
+            return self.edge
+        return np.where(self.alone[self.edge], self.edge, self.h.num_edges + np.arange(self.rows))
+
+    @cached_property
+    def alone(self) -> Array:
+        """``[num_edges]``: whether the rows of a hyperedge learn without the labels of each other."""
+        return np.random.default_rng(SALT).random(self.h.num_edges) < _ALONE
 
     @property
     def target(self) -> Array:
@@ -84,10 +103,13 @@ class IncidenceTable:
     def matrix(self, blocks: tuple[str, ...]) -> Any:
         """The blocks side by side."""
         for name in blocks:
-            kept = self.labels if name == "history" else self.cache
+            kept = self._kept(name)
             if name not in kept:
                 kept[name] = np.asarray(getattr(self, f"_{name}")(), np.float32)
-        return joined([(self.labels if b == "history" else self.cache)[b] for b in blocks], self.rows)
+        return joined([self._kept(name)[name] for name in blocks], self.rows)
+
+    def _kept(self, block: str) -> dict[str, Any]:
+        return self.labels if block in _LABELS else self.cache
 
     # ------------------------------------------------------------------ blocks without labels
 
@@ -187,6 +209,23 @@ class IncidenceTable:
             parts += [shared, self._compared(shared)]
         return np.concatenate(parts, 1)
 
+    def _mates(self) -> Array:
+        if not self.partly:
+            return np.zeros((self.rows, 0), np.float32)
+        values, known = self.labels["values"] * self.labels["known"], self.labels["known"]
+        count = self._others_sum(values)
+        number = self._others_sum(known[:, :1])
+        lone = known.any(1) & self.alone[self.edge]
+        count[lone], number[lone] = 0, 0
+        share = (np.maximum(count, 0) + _PRIOR * self.labels["prior"]) / (number + _PRIOR)
+        unknown = self.h.orders.numpy()[self.edge][:, None] - 1 - number
+        return np.concatenate([share, count > 0.5, np.log1p(number), np.log1p(unknown), number > 0], 1)
+
+    def _others_sum(self, values: Array) -> Array:
+        """``[rows, columns]``: sums over the other members of the hyperedge."""
+        total = [np.bincount(self.edge, column, self.h.num_edges) for column in values.T]
+        return np.stack(total, 1)[self.edge] - values
+
     def _shares(
         self, keys: tuple[Array, ...], names: tuple[str, ...], prior: Array | None = None
     ) -> tuple[Array, Array]:
@@ -211,6 +250,13 @@ class IncidenceTable:
         )
         share = (np.maximum(total, 0) + _PRIOR * prior) / (np.maximum(number, 0) + _PRIOR)
         return share.astype(np.float32), np.maximum(number[:, :1], 0).astype(np.float32)
+
+
+def partly_labelled(h: Hypergraph, known: Array, asked: Array) -> bool:
+    """Whether a tenth of the rows ``asked`` are in hyperedges with a ``known`` label; both ``[rows]``."""
+    edge = h.index[1].numpy()
+    there = np.bincount(edge[known], minlength=h.num_edges) > 0
+    return bool(asked.any()) and bool(there[edge[asked]].mean() > _PARTLY)
 
 
 def of_incidences(h: Hypergraph) -> Hypergraph:
@@ -253,13 +299,17 @@ def incidence_members(
     """What is tried on incidences; ``plan`` and ``share`` as in `node_members`."""
     own = ("x",) if table.has_features else ()
     every = (*own, "degree", "likeness", "overlap", "spectral", "history")
+    mates = ("mates",) if table.partly else ()
+    known = ("history", *mates)
+    every = (*every, *mates)
     epochs = int(min(60, max(4, 6e5 // max(1, labelled))))
     schedule = {"epochs": epochs, "batch": 2048}
-    history = 3 * (output.width + 1) + 3 * (output.width if output.width > 2 else 1)
+    of_labels = 3 * (output.width + 1) + 3 * (output.width if output.width > 2 else 1)
+    of_labels += (2 * output.width + 3) * len(mates)
 
     def columns(blocks: tuple[str, ...]) -> float:
-        known = [b for b in blocks if b != "history"]
-        return table.matrix(tuple(known)).shape[1] + (history if "history" in blocks else 0)
+        plain = [b for b in blocks if b not in _LABELS]
+        return table.matrix(tuple(plain)).shape[1] + (of_labels if "history" in blocks else 0)
 
     def linear(name: str, *blocks: str, new: bool = False, always: bool = True) -> Spec:
         seconds = linear_seconds(labelled, columns(blocks), output.width)
@@ -275,10 +325,10 @@ def incidence_members(
         *([linear("features", "x", new=True)] if own else []),
         linear("degrees", "degree", new=True),
         Spec("vote: history", "shares", ("history",), always=True),
-        linear("degrees, history", "degree", "history"),
+        linear("degrees, history", "degree", *known),
         linear("all", *every, always=False),
         boosting("boosting: new nodes", (*own, "degree", "likeness", "overlap"), 15, True),
-        boosting("boosting", (*own, "degree", "likeness", "overlap", "history"), 31, False),
+        boosting("boosting", (*own, "degree", "likeness", "overlap", *known), 31, False),
         Spec("MLP", "mlp", every, (("schedule", schedule),), False, fit),
         *_network(table, every, plan, share, on_gpu),
     ]
