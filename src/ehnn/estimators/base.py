@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from ehnn._utils.optional import suggest
 from ehnn._utils.schema import check
+from ehnn._utils.threads import threads_with_cores
 from ehnn._utils.untrusted import shortened
 from ehnn._utils.validation import as_count, short
 from ehnn.hypergraph import Hypergraph
@@ -247,7 +248,7 @@ class Estimator:
         parts = (type(self).__name__, self.model if isinstance(self.model, str) else "own model", part)
         label = ", ".join(filter(None, parts))
         device, sampled = self._device(), self.way_ == "sampled"
-        with within(self.way_):
+        with within(self.way_), threads_with_cores():
             result = fit(
                 (lambda: RunningPools(make())) if sampled else make,
                 task,

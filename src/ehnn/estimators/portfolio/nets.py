@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ehnn._utils.threads import threads_with_cores
 from ehnn.nn.dropout import Dropout
 from ehnn.training.randomness import OwnRandom
 
@@ -62,15 +63,17 @@ def train(
         model.parameters(), lr=schedule.lr, weight_decay=schedule.weight_decay, fused=True
     )
     model.train()
-    for step in range(steps):
-        warm = min(1.0, (step + 1) / max(1, steps // 20))
-        for group in optimizer.param_groups:
-            group["lr"] = schedule.lr * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
-        for i, module in enumerate(dropouts):
-            module.seed.fill_(((seed % 2**20 + 1) * _PRIME + i) * _PRIME + step)
-        optimizer.zero_grad(set_to_none=True)
-        step_loss(step).backward()
-        optimizer.step()
+    with threads_with_cores() as look:
+        for step in range(steps):
+            look()
+            warm = min(1.0, (step + 1) / max(1, steps // 20))
+            for group in optimizer.param_groups:
+                group["lr"] = schedule.lr * warm * 0.5 * (1 + math.cos(math.pi * step / steps))
+            for i, module in enumerate(dropouts):
+                module.seed.fill_(((seed % 2**20 + 1) * _PRIME + i) * _PRIME + step)
+            optimizer.zero_grad(set_to_none=True)
+            step_loss(step).backward()
+            optimizer.step()
     return model.eval()
 
 

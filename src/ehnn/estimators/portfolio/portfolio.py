@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ehnn._utils.threads import threads_with_cores
 from ehnn.training import Progress
 
 from .budget import Clock
@@ -148,7 +149,8 @@ class Portfolio:
         self.leaderboard.append({"member": spec.name, **figures, "seconds": round(seconds, 3)})
 
     def _fitted(self, spec: Spec, table: Any, rows: Array, weight: Array | None, number: int) -> Member:
-        return Member(spec, self.output, self.device).fit(table, rows, weight, self.seed + number)
+        with threads_with_cores():
+            return Member(spec, self.output, self.device).fit(table, rows, weight, self.seed + number)
 
     def _tuned(self, spec: Spec, tables: list[Any], folds: Folds, weight: Array | None) -> Spec:
         """The spec with the best penalty: from 1, down or up as long as it gets better.
