@@ -50,7 +50,7 @@ import defaults_unseen as unseen
 from defaults_models import default, figures, network, search, simple
 
 from ehnn._utils.atomic import atomic_write
-from ehnn_paper.results import origin, provenance, read_rows, write_rows
+from ehnn_paper.results import fuller, origin, provenance, read_rows, write_rows
 
 Array = np.ndarray
 MODELS = (
@@ -219,7 +219,8 @@ def judged(given: argparse.Namespace, rows: list[dict[str, Any]]) -> list[dict[s
         }
         margins = {other: margin for other, margin in margins.items() if margin}
         chosen_on = {"chosen_on": dataset in _CHOSEN}
-        found.append(row | {"settings": chosen_on | _told(dataset, margins, others)})
+        values = {k: v for k, v in row["settings"].items() if k == "by_split"}
+        found.append(row | {"settings": chosen_on | values | _told(dataset, margins, others)})
     return found
 
 
@@ -241,10 +242,12 @@ def _margin(ours: Kept, theirs: Kept, metric: str) -> dict[str, Any]:
 
 
 def _mean_of(kept: Kept, seeds: list[int], metric: str) -> tuple[float, float] | None:
-    """Mean and standard error over these splits, from cells or from the whole row."""
+    """Mean and standard error over these splits, from the row, from cells, or of the whole row."""
     row, cells = kept
-    if set(seeds) <= cells.keys():
-        values = np.array([100 * cells[s][metric] for s in seeds])
+    by_split = dict(zip(row["seeds"], row["settings"].get("by_split", ()), strict=False))
+    by_split = by_split or {s: 100 * cell[metric] for s, cell in cells.items()}
+    if set(seeds) <= by_split.keys():
+        values = np.array([by_split[s] for s in seeds])
         return float(values.mean()), _error(values)
     if sorted(row["seeds"]) != seeds:
         return None
@@ -256,21 +259,23 @@ def _error(values: Array) -> float:
 
 
 def rows_of(given: argparse.Namespace, command: str) -> list[dict[str, Any]]:
-    """A row for each set, model and metric."""
+    """A row for each set, model and metric, but for those that the table has with more splits."""
     table = []
+    there = read_rows("defaults", given.results)
     for dataset in given.datasets:
         every = {model: kept_cells(given, dataset, model) for model in (*MODELS, EARLIER)}
         every = {model: cells for model, cells in every.items() if cells}
         for model, cells in every.items():
             for metric in ("accuracy", "macro_f1", "seconds"):
                 values = np.array([(1 if metric == "seconds" else 100) * c[metric] for c in cells.values()])
-                settings = {"chosen_on": dataset in _CHOSEN}
-                table.append({
+                settings = {"chosen_on": dataset in _CHOSEN, "by_split": [round(v, 4) for v in values]}
+                row = {
                     "setting": dataset, "model": model, "metric": metric, "selection": "validation",
                     "mean": float(values.mean()), "runs": len(values), "paper": None,
                     "std": float(values.std(ddof=1)) if len(values) > 1 else None,
                     **provenance(command, seeds=list(cells), settings=settings, runs=cells.values()),
-                })  # fmt: skip
+                }  # fmt: skip
+                table += [] if fuller({"experiment": "defaults"} | row, there) else [row]
     return table
 
 
