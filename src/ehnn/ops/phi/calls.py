@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ehnn._utils.malloc import on_large_pages
+
 from .._native.compiled import library
 from .._native.threads import in_threads
 from ..dropout.naive import Mask
@@ -59,12 +61,12 @@ def forward(floats: Floats, seeds: Seeds, shared: Shared, gradient: bool) -> tup
     """y, and for a ``gradient`` one tensor with the means, 1/σ, and if they are kept h₁ and h₂."""
     floats = _dense(floats)
     x = floats[0]
-    y = torch.empty_like(x)
+    y = on_large_pages(torch.empty_like(x))
     if not gradient:
         _run("forward", floats, seeds, shared, None, y)
         return (y,)
     rows, d = x.shape
-    kept = x.new_empty(rows * (2 + 2 * d if shared.keep else 2))
+    kept = on_large_pages(x.new_empty(rows * (2 + 2 * d if shared.keep else 2)))
     _run("forward", floats, seeds, shared, kept, y)
     return y, kept
 
@@ -73,7 +75,7 @@ def backward(grad: Tensor, kept: Tensor, floats: Floats, seeds: Seeds, shared: S
     """The gradients of the floats."""
     floats, grad = _dense(floats), grad.contiguous()
     x, others = floats[0], floats[1:]
-    dx, d = torch.empty_like(x), x.shape[1]
+    dx, d = on_large_pages(torch.empty_like(x)), x.shape[1]
     sizes = [d if t is None else t.numel() for t in others]  # the kernel has places for γ and β in any case
     sums = [x.new_empty(sum(sizes)) for _ in range(_threads(x))]
     _run("backward", floats, seeds, shared, kept, None, grad, dx, sums)

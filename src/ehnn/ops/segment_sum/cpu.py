@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ehnn._utils.malloc import on_large_pages
 from ehnn.hypergraph import SparsePattern
 
 from .._native.compiled import library, missing
@@ -65,7 +66,7 @@ def compiled_sum(x: Tensor, side: Side, of_rows: Tensor | None, of_cols: Tensor 
     of_rows, of_cols = (None if t is None else t.to(x.dtype).contiguous() for t in (of_rows, of_cols))
     x, ptr, index = x.contiguous(), side[0].contiguous(), side[1].contiguous()
     rows, d = ptr.shape[0] - 1, x.shape[1]
-    y = x.new_empty(rows, d)
+    y = on_large_pages(x.new_empty(rows, d))
     given = (d, *(None if t is None else t.data_ptr() for t in (x, ptr, index, of_rows, of_cols, y)))
     threads = min(torch.get_num_threads(), index.shape[0] * d // PAIRS_PER_THREAD)
     if threads <= 1:
