@@ -118,8 +118,11 @@ def defaults() -> str:
         return [figure(one, 1, deviation=False), (best if told["holds"] else f"**{best}**") + networks]
 
     def searched(one: Row) -> str:
-        margin = one["settings"].get("search_margin")
-        return "" if margin is None else f"{margin:+.1f}".replace("-", "−")
+        told = one["settings"]
+        if "search_margin" not in told:
+            return ""
+        error = f" ± {told['search_standard_error']:.1f}" if told["search_splits"] > 1 else ""
+        return f"{told['search_margin']:+.1f}{error} ({told['search_splits']})".replace("-", "−")
 
     lines = []
     fresh = {one["setting"] for one in rows("defaults", model="default")}
