@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 OPTIONAL = {
-    "triton": ["src/*/triton*.py", "paper/src/*/triton*.py"],
+    "triton": ["src/*_kernels.py", "src/*/triton*.py", "paper/src/*/triton*.py"],
     "torch_geometric": ["src/ehnn/io/pyg.py"],
     "xgi": ["src/ehnn/io/with_xgi.py"],
     "hypernetx": ["src/ehnn/io/with_hypernetx.py"],

@@ -361,6 +361,17 @@ FUZZ_KINDS: tuple[dict[str, Any], ...] = (
     {"d": 32, "deep": True, "many": True, "residual": True, "dtype": torch.bfloat16, "drop": 0.5},
     {"d": 64, "deep": True, "many": True, "residual": True, "precision": "high"},
     {"d": 64, "deep": False, "many": False, "residual": False, "precision": "high"},
+    {"d": 64, "deep": True, "many": True, "residual": True, "precision": "high", "runs": 3, "drop": 0.5},
+    {
+        "d": 64,
+        "deep": False,
+        "many": True,
+        "residual": True,
+        "precision": "high",
+        "drop": 0.1,
+        "numbered": True,
+    },
+    {"d": 64, "deep": True, "many": True, "residual": False, "precision": "high", "drop": 0.0, "second": 0.1},
     {"d": 32, "deep": True, "many": True, "residual": True, "precision": "high", "drop": 0.5},
 )
 """What kernels are compiled for; the sizes of each are drawn."""
@@ -379,7 +390,7 @@ def fuzz_cases(each: int = 5) -> list[tuple[str, dict[str, Any]]]:
             edge = generator.choice((64, 128, 1024, FEW_ROWS, full, 4 * full, 6 * full, 12 * full))
             rows = max(64, edge + generator.choice((-1, 0, 1))) if number else 64
             rows = int(64 * 4700 ** generator.random()) if number == each - 1 else rows
-            numbers = generator.choice((2, 7, 63, 64, 100, 1000)) if kind["many"] else 1
+            numbers = generator.choice((2, 7, 16, 17, 64, 1000)) if kind["many"] else 1
             found.append((kind.get("precision", "highest"), {"rows": rows, "numbers": numbers, **given}))
     return found
 
@@ -387,10 +398,10 @@ def fuzz_cases(each: int = 5) -> list[tuple[str, dict[str, Any]]]:
 def fuzz() -> None:
     """The fused φ: errors at most twice those of plain PyTorch, memory around it untouched, equal runs."""
     from ehnn.ops import triton_halves
-    from ehnn.ops.phi import fused_kernels
+    from ehnn.ops.phi import fused_kernels, hopper_kernels
 
     zones, worst, faults = Zones(), 0.0, 0
-    for module in (fused_kernels, triton_halves):
+    for module in (fused_kernels, hopper_kernels, triton_halves):
         module.torch = zones  # type: ignore[attr-defined]
     cases = fuzz_cases()
     for precision, given in cases:

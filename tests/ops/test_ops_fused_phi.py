@@ -1,5 +1,6 @@
 """φ for any number of rows as one kernel: under Triton's interpreter, and compiled on a GPU."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -44,11 +45,49 @@ def test_it_is_on_where_it_was_checked(monkeypatch, switch, generation, says):
     assert reason is says if says is None else says in reason
 
 
+UNLIKE = {
+    "rows": 16_383,
+    "d": 32,
+    "orders": 17,
+    "parts": 2,
+    "device": "cpu",
+    "generation": 8,
+    "triton": "3.9",
+}
+
+
+@pytest.mark.parametrize("changed", [None, *UNLIKE])
+def test_hopper_has_a_backward_pass_of_its_own_for_many_rows(monkeypatch, changed):
+    given = {"rows": 16_384, "d": 64, "orders": 16, "parts": 1, "device": "cuda", "generation": 9}
+    given["triton"] = "3.6"
+    given |= {} if changed is None else {changed: UNLIKE[changed]}
+    monkeypatch.setattr(fused, "_generation", lambda device: given["generation"])
+    monkeypatch.setattr(fused, "_triton_release", lambda: given["triton"])
+    x = SimpleNamespace(device=torch.device(given["device"]), shape=(given["rows"], given["d"]))
+    assert fused._on_hopper(x, given["orders"], given["parts"]) is (changed is None)
+
+
+@pytest.mark.parametrize("hopper", [False, True])
+@pytest.mark.parametrize("many", [False, True])
+def test_what_the_backward_pass_returns_is_known_without_it(hopper, many):
+    """`torch.compile` asks for the shapes; those of the kernels for Hopper GPUs have sums by order."""
+    x, index = torch.empty(2, 100, 64), torch.zeros(100, dtype=torch.int64) if many else None
+    halves, no_mask = torch.empty(2, 3, 2, 64, 64), (None, 0.0, None, None)
+    given = x, x, halves, x, x, index, None, *no_mask, *no_mask, 1, hopper
+    dx, sums, dz = fused._fake_backward(*given)
+    assert dx.shape == x.shape
+    assert sums.shape == (2, 64 * (3 * 65 + (16 if hopper and many else 0)))
+    assert dz.shape == (2, 100 if many and not hopper else 0, 64)
+
+
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize("precision", ["highest", "high"])
 @pytest.mark.parametrize("rows", [64, 300, 5000, 40_003])
 @pytest.mark.parametrize("d", [32, 64])
-def test_on_a_gpu_it_is_as_accurate_as_float32(monkeypatch, rows, d):
+def test_on_a_gpu_it_is_as_accurate_as_plain_pytorch(request, monkeypatch, rows, d, precision):
     monkeypatch.setattr(fused, "SWITCH", "1")
+    request.addfinalizer(partial(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision()))
+    torch.set_float32_matmul_precision(precision)
     torch.manual_seed(rows)
     orders = selection(torch.arange(rows, device="cuda") % min(rows, 7), min(rows, 7))
     codes = torch.randn(orders.num_cols, 3, device="cuda")

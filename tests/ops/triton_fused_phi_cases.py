@@ -43,7 +43,7 @@ def check_compiled() -> None:
     x, gamma, beta, w1, *rest = (t.unsqueeze(0) for t in tensors)
     masks, codes, b2 = [None, 0.0, None, None] * 2, torch.randn(1, 4, CODE), rest[2]
     forward = (x, pairs.index, None, codes, None, [gamma, beta, w1, *rest], *masks, 2, torch.float32)
-    backward = (x, x, *_forward(*forward)[1:], pairs.index, b2, *masks, 2)
+    backward = (x, x, *_forward(*forward)[1:], pairs.index, b2, *masks, 2, False)
     unfold = (_backward(*backward)[1], torch.randn(1, 4, 16), codes, gamma, beta, w1, True)
     for op, args in ((_forward, forward), (_backward, backward), (_unfold, unfold)):
         library.opcheck(op.op, args, test_utils=("test_schema", "test_faketensor"))

@@ -11,6 +11,8 @@ h₁ and h₂ again and follows the formulas of `triton`, where the gradient of 
 
 It was checked on Hopper GPUs, where it is on. The environment variable ``EHNN_FUSED_PHI`` says otherwise: 0
 switches it off, 1 switches it on for every GPU; older ones may have too little shared memory for it.
+Where products have one part (below), many rows of width 64 have a backward pass of their own on Hopper GPUs,
+which takes about half the time: `hopper_kernels`.
 
 Products of float32 are three products of halves on tensor cores, see `triton_halves`: as accurate as float32.
 One serves where `torch.set_float32_matmul_precision` allows TF32, for rows in bfloat16 and in autocast to it:
@@ -39,6 +41,9 @@ from .naive import PhiWeights, Residual
 WIDTHS = (32, 64)
 FEWEST_ROWS = 64
 """Below, the error of a product of halves may be more than twice that of a float32 product."""
+HOPPER_ROWS, HOPPER_ORDERS, HOPPER_TRITONS = 16384, 16, ("3.6",)
+"""For `hopper_kernels`: rows that make enough blocks for all programs, distinct orders at most, and releases
+of Triton, whose language for one kind of GPU changes with each."""
 SWITCH = os.environ.get("EHNN_FUSED_PHI", "")
 
 
@@ -77,12 +82,14 @@ def run(
     constants = [(0.0, None, None) if mask is None else (mask.p, mask.rows, mask.whole) for mask in masks]
     missing = 2 - len(masks)
     kind = _autocast(x) or x.dtype
+    parts = 1 if kind == torch.bfloat16 or tf32() else 2
     of = Fused(
         [None if pairs is None else pairs.index for pairs in both],
         [None if pairs is None else sum_of(triton_sum, pairs, cut=True) for pairs in both],
         constants + [(0.0, None, None)] * missing,
-        1 if kind == torch.bfloat16 or tf32() else 2,
+        parts,
         kind,
+        _on_hopper(x, counts[0], parts),
     )
     first, *middle = weights.hidden
     given = weights.gamma, weights.beta, *first, *(middle[0] if middle else (None, None)), *weights.last
@@ -103,6 +110,20 @@ def _generation(device: torch.device) -> int:
     return torch.cuda.get_device_capability(device)[0]
 
 
+def _on_hopper(x: Tensor, orders: int, parts: int) -> bool:
+    """Whether the backward pass is that of `hopper_kernels`."""
+    fits = parts == 1 and x.shape[1] == 64 and orders <= HOPPER_ORDERS and x.device.type == "cuda"
+    known = fits and _generation(x.device) == 9 and _triton_release() in HOPPER_TRITONS
+    return known and x.shape[0] >= HOPPER_ROWS
+
+
+@cache
+def _triton_release() -> str:
+    import triton
+
+    return triton.__version__.rpartition(".")[0]
+
+
 def _autocast(x: Tensor) -> torch.dtype | None:
     """The dtype that autocast asks of products, or None outside of it."""
     kind = x.device.type
@@ -112,13 +133,15 @@ def _autocast(x: Tensor) -> torch.dtype | None:
 @dataclass(eq=False)
 class Fused:
     """What is constant: of both tables, where rows find their number and how the rows of a number are added
-    up; (p, rows, whole) of both masks; how many halves a number is, and the dtype of y."""
+    up; (p, rows, whole) of both masks; how many halves a number is, the dtype of y, and whether the backward
+    pass is that of `hopper_kernels`."""
 
     index: list[Tensor | None]
     sums: list[Sum | None]
     masks: list[tuple[float, Tensor | None, int | None]]
     parts: int
     dtype: torch.dtype
+    hopper: bool
 
     def with_seeds(self, seed1: Tensor | None, seed2: Tensor | None) -> tuple[Any, ...]:
         return seed1, *self.masks[0], seed2, *self.masks[1]
@@ -137,12 +160,15 @@ def _phi_backward(of: Fused, kept: Any, grads: Any) -> tuple[Any, ...]:
     *tensors, halves, scales, table = kept
     x, codes, residual, seed1, seed2, gamma, beta, w1, _, w2, b2, *_ = tensors
     grad, (by_order, by_last), given = grads[0], of.sums, of.with_seeds(seed1, seed2)
-    dx, sums, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *given, of.parts)  # type: ignore[call-arg]
+    how = *given, of.parts, of.hopper
+    dx, sums, dz = _backward(grad, x, halves, scales, table, of.index[0], b2, *how)
     (runs, _, d), squares = x.shape, 2 if w2 is None else 3
     flat, vectors = sums.split([squares * d * d, sums.shape[1] - squares * d * d], 1)
     squared, vectors = flat.reshape(runs, squares, d, d), vectors.reshape(runs, -1, d)
     of_b1, of_b3 = vectors[:, 0], vectors[:, 1]
-    of_table = vectors[:, :1] if by_order is None else transposed_runs(by_order, dz)
+    of_table = vectors[:, :1]
+    if by_order is not None:
+        of_table = vectors[:, squares:][:, : table.shape[1]] if of.hopper else transposed_runs(by_order, dz)
     made = _unfold(sums, of_table, codes, gamma, beta, w1, w2 is not None)
     of_w1, of_gamma, of_beta = made.split([w1[0].numel(), d, d], 1)
     middle = (None, None) if w2 is None else (squared[:, 1], vectors[:, 2])
@@ -165,10 +191,14 @@ def _fake(
 
 
 def _fake_backward(
-    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Any, *_: Any
+    grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Any, *given: Any
 ) -> tuple[Tensor, Tensor, Tensor]:
-    (runs, rows, d), squares = x.shape, halves.shape[1]
-    shapes = (runs, squares * (d + 1) * d), (runs, 0 if index is None else rows, d)
+    (runs, rows, d), squares, (*_, hopper) = x.shape, halves.shape[1], given
+    by_order = HOPPER_ORDERS if hopper and index is not None else 0
+    shapes = (
+        (runs, (squares * (d + 1) + by_order) * d),
+        (runs, 0 if hopper or index is None else rows, d),
+    )
     return torch.empty_like(x), *(x.new_empty(shape, dtype=torch.float32) for shape in shapes)  # type: ignore[return-value]
 
 
@@ -195,11 +225,16 @@ def _forward(
 def _backward(
     grad: Tensor, x: Tensor, halves: Tensor, scales: Tensor, table: Tensor, index: Tensor | None,
     b2: Tensor | None, seed1: Tensor | None, p1: float, rows1: Tensor | None, whole1: int | None,
-    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, parts: int,
+    seed2: Tensor | None, p2: float, rows2: Tensor | None, whole2: int | None, parts: int, hopper: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
+    if hopper:
+        from .hopper_kernels import backward as backward_on_hopper
+
+        dx, sums = backward_on_hopper(grad, x, halves, scales, table, index, b2, masks)
+        return dx, sums, sums.new_empty(x.shape[0], 0, x.shape[2])
     from .fused_kernels import backward
 
-    masks = (seed1, p1, rows1, whole1), (seed2, p2, rows2, whole2)
     return backward(grad, x, halves, scales, table, index, b2, masks, parts)
 
 
