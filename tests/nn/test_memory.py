@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from ehnn.nn import EHNNMLP, EHNNTransformer, Stack
-from ehnn.ops import bounded_memory
+from ehnn.ops import bounded_memory, explain, use_backend
+from ehnn.ops.ehnn_mlp import again
 from ehnn.testing import random_hypergraph
 
 
@@ -22,23 +23,46 @@ def test_chunks_give_the_same_outputs_and_gradients(layer):
         torch.testing.assert_close(a, b)
 
 
+def kept(model, *given) -> int:
+    """Bytes that a forward pass keeps for the backward pass."""
+    sizes = {}
+    hooks = torch.autograd.graph.saved_tensors_hooks(
+        lambda t: sizes.__setitem__(t.untyped_storage().data_ptr(), t.untyped_storage().nbytes()) or t,
+        lambda t: t,
+    )
+    with hooks:
+        model(*given)
+    return sum(sizes.values())
+
+
 def test_less_is_kept_for_the_backward_pass():
     h = random_hypergraph(3000, 2000, (2, 6), seed=0, d_node=4)
     model = Stack(4, 2, EHNNMLP, width=16)
-
-    def kept() -> int:
-        sizes = {}
-        hooks = torch.autograd.graph.saved_tensors_hooks(
-            lambda t: sizes.__setitem__(t.untyped_storage().data_ptr(), t.untyped_storage().nbytes()) or t,
-            lambda t: t,
-        )
-        with hooks:
-            model(h)
-        return sum(sizes.values())
-
-    everything = kept()
+    everything = kept(model, h)
     with bounded_memory(rows=500):
-        assert kept() < 0.5 * everything
+        assert kept(model, h) < 0.5 * everything
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+def test_a_layer_keeps_its_input_alone_where_each_phi_does(monkeypatch, dropout):
+    monkeypatch.setattr(again, "_phi_keeps_its_input", lambda x: True)
+    h = random_hypergraph(3000, 2000, (2, 6), seed=0, d_node=16)
+    layer, o = EHNNMLP(16, 16, dropout=dropout), h.overlap("nodes", "edges")
+
+    def outcome():
+        torch.manual_seed(0)
+        y = layer(h.x, o)
+        return y, torch.autograd.grad(y.square().sum(), list(layer.parameters()))
+
+    with use_backend("reference"):
+        (want, gradients), everything = outcome(), kept(layer, h.x, o)
+        with bounded_memory(rows=500):
+            got, found = outcome()
+            assert kept(layer, h.x, o) < 0.1 * everything
+            assert "ehnn_mlp: again" in str(explain(layer, h.x, o))
+    torch.testing.assert_close(got, want)
+    for a, b in zip(found, gradients, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-3)
 
 
 def test_no_gradient_needs_no_recomputation():

@@ -18,7 +18,7 @@ def test_kernels_agree_with_the_definition():
     assert_passes_interpreted("triton_fused_phi_cases.py", "all cases of the fused phi passed")
 
 
-def test_it_can_be_switched_off(monkeypatch):
+def test_it_can_beswitched_off(monkeypatch):
     square, vector = torch.zeros(32, 32), torch.zeros(32)
     weights = PhiWeights(vector, vector, ((square, vector), (square, vector)), (square, vector), None)
 
@@ -41,7 +41,7 @@ def test_it_can_be_switched_off(monkeypatch):
 def test_it_is_on_where_it_was_checked(monkeypatch, switch, generation, says):
     monkeypatch.setattr(fused, "SWITCH", switch)
     monkeypatch.setattr(fused, "_generation", lambda device: generation)
-    reason = fused._switched_off(SimpleNamespace(device=torch.device("cuda", 0)))
+    reason = fused.switched_off(SimpleNamespace(device=torch.device("cuda", 0)))
     assert reason is says if says is None else says in reason
 
 
@@ -81,9 +81,10 @@ def test_what_the_backward_pass_returns_is_known_without_it(hopper, many):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
-@pytest.mark.parametrize("precision", ["highest", "high"])
-@pytest.mark.parametrize("rows", [64, 300, 5000, 40_003])
-@pytest.mark.parametrize("d", [32, 64])
+@pytest.mark.parametrize(
+    ("rows", "d", "precision"),
+    [*((rows, d, "highest") for rows in (64, 300, 5000, 40_003) for d in (32, 64)), (40_003, 64, "high")],
+)
 def test_on_a_gpu_it_is_as_accurate_as_plain_pytorch(request, monkeypatch, rows, d, precision):
     monkeypatch.setattr(fused, "SWITCH", "1")
     request.addfinalizer(partial(torch.set_float32_matmul_precision, torch.get_float32_matmul_precision()))

@@ -24,7 +24,8 @@ def bounded_memory(rows: int = 2**20) -> Iterator[None]:
 
     The activations between the layers of a φ (about seven of its inputs) are made again, chunk by chunk,
     when gradients need them: a third more arithmetic for a fraction of the memory, and the same numbers
-    (with dropout, other masks).
+    (with dropout, other masks). Where the kernels of φ do so anyway, on a GPU, a layer `EHNNMLP` keeps
+    only its own input.
     For hypergraphs whose activations do not fit.
 
     >>> import ehnn

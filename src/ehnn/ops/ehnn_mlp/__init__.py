@@ -11,7 +11,7 @@ from torch import Tensor
 from ehnn.overlap import Overlap
 
 from ..dispatch import Implementation, Operation, definition
-from . import cpu, travelling
+from . import again, cpu, travelling
 from .naive import EhnnMlp, reference_ehnn_mlp
 
 
@@ -24,6 +24,7 @@ EHNN_MLP = Operation(
     "ehnn_mlp",
     Implementation("cpu", cpu.supports, cpu.run),
     Implementation("travelling", travelling.supports, travelling.run),
+    Implementation("again", again.supports, again.run),
     definition(reference_ehnn_mlp),
 )
 

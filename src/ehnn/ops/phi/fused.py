@@ -52,7 +52,7 @@ def supports(
     masks: tuple[Mask | None, ...], residual: Residual | None,
 ) -> str | None:  # fmt: skip
     """Why the fused kernel does not take these, or None."""
-    reason = not_on(x, "triton") or _switched_off(x) or old_triton()
+    reason = not_on(x, "triton") or switched_off(x) or old_triton()
     if reason:
         return reason
     d, d_out = x.shape[1], weights.last[0].shape[0]
@@ -96,7 +96,7 @@ def run(
     return _function(of, x, codes, table, *seeds, *[None] * missing, *given)[0]
 
 
-def _switched_off(x: Tensor) -> str | None:
+def switched_off(x: Tensor) -> str | None:
     """Why it is not used on this GPU, or None."""
     if SWITCH:
         return None if SWITCH == "1" else f"EHNN_FUSED_PHI is {SWITCH}"
