@@ -30,10 +30,12 @@ class EHNNTransformer(Layer):
 
     with :math:`\alpha^{h, \mathcal I}_{ij} = \mathrm{softmax}_i\,
     \mathcal Q(\mathcal I)_h \cdot \mathcal K(\mathcal I, \phi_1(k, x_i))_h / \sqrt{d_H}` over the sources
-    i with :math:`|i \cap j| = \mathcal I` (over all sources of the member for 𝓘 = 0). With
+    i with :math:`|i \cap j| = \mathcal I` (over all sources of the batch member for 𝓘 = 0). With
     ``attention="sigmoid"`` the activation σ of Eq. 11 is a sigmoid instead of a softmax: each source is
-    weighed by itself, so sums keep their counts. 𝓠 is an MLP on
-    the encoding of 𝓘; 𝓚 is linear, one map for 𝓘 = 0 and one for 𝓘 ≥ 1.
+    weighted on its own, so sums keep their counts.
+
+    𝓠 (``query``) is an MLP on the encoding of 𝓘. 𝓚 (``key``) is linear, one map for 𝓘 = 0 and one for 𝓘 ≥ 1.
+    :math:`w^V_h` is ``value`` to the channels of head h, then ``merge`` back to ``d_out``.
 
     Args:
         d_in, d_out: widths; ``heads`` must divide ``d_out``.
@@ -84,21 +86,24 @@ class EHNNTransformer(Layer):
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
-        pooled, sources = self.global_interaction, overlap.source_sizes
+        pooled = self.global_interaction
         x = self.phi1(x, overlap.source_orders)
-        query, value = self.query(overlap.sizes), self._heads(self.value(x))
-        everywhere, local = attention_logits(x, query, self.key, sources, self.heads, pooled)
-        own = value if sources.source is None else segment_sum(value, sources.source)
-        y, sizes = self._attend(own, local, sources.local), overlap.sizes  # 𝓘 ≥ 1
-        if pooled:  # 𝓘 = 0
-            y = torch.cat([y, self._attend(value, everywhere, overlap.everything)])
-            sizes = overlap.sizes_and_pool
-        y = self.phi2(self._dropped(self.merge(y), overlap), sizes)
+        y = self._dropped(self.merge(self._attention(x, overlap)), overlap)  # Σ α φ₁ w^V, for each (j, 𝓘)
+        y = self.phi2(y, overlap.sizes_and_pool if pooled else overlap.sizes)
         bias = None if self.bias is None else self.bias(overlap.target_orders)
-        return self.feed_forward(self.phi3(to_targets(y, overlap, pooled), overlap.target_orders, bias))
+        a = self.phi3(to_targets(y, overlap, pooled), overlap.target_orders, bias)  # of the sum over 𝓘
+        return self.feed_forward(a)
 
-    def _heads(self, x: Tensor) -> Tensor:
-        return x.unflatten(1, (self.heads, self.d_out // self.heads))
+    def _attention(self, x: Tensor, overlap: Overlap) -> Tensor:
+        """``[num_groups (+ num_members), d_out]``: the heads side by side, for 𝓘 ≥ 1, then for 𝓘 = 0."""
+        sources = overlap.source_sizes
+        query, value = self.query(overlap.sizes), self.value(x).unflatten(1, (self.heads, -1))
+        everywhere, local = attention_logits(x, query, self.key, sources, self.heads, self.global_interaction)
+        own = value if sources.source is None else segment_sum(value, sources.source)
+        y = self._attend(own, local, sources.local)
+        if self.global_interaction:
+            y = torch.cat([y, self._attend(value, everywhere, overlap.everything)])
+        return y
 
     def _attend(self, value: Tensor, logits: Tensor, pairs: SparsePattern) -> Tensor:
         """``[rows, d_out]``: Σ α v over the columns of each row, with α = σ(logits)."""
