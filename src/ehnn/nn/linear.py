@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
 
 import torch
@@ -120,6 +120,7 @@ class EHNNLinear(Layer):
         return y + self._global(x, overlap) if self.global_interaction else y
 
     def _local(self, x: Tensor, overlap: Overlap) -> Tensor:
+        """``[num_targets, d_out]``: the terms of 𝓘 ≥ 1."""
         fine = overlap.weight_groups  # groups refined by source order, sorted by (k, l, 𝓘)
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
         groups = reduce(x, fine.local)
@@ -130,18 +131,21 @@ class EHNNLinear(Layer):
         for a, b in spans:
             rows = groups[fine.ends[a] : fine.ends[b]]
             part = (rows, fine.values[a:b], fine.ptr[a : b + 1] - fine.ptr[a])
-            out.append(_recomputed(partial(self._multiply, roles), True, *part))
+            out.append(checkpointed(partial(self._multiply, roles), *part))
         return segment_sum(torch.cat(out), fine.gather)
 
     def _multiply(self, roles: tuple[int, int], x: Tensor, triplets: Tensor, ptr: Tensor) -> Tensor:
+        """``[rows, d_in] → [rows, d_out]``: rows ``ptr[t]`` to ``ptr[t + 1]`` by the t-th matrix."""
         return grouped_matmul(x, self.weights(triplets, roles).to(x.dtype), ptr)
 
     def _global(self, x: Tensor, overlap: Overlap) -> Tensor:
+        """``[num_targets, d_out]``, or ``[1, d_out]`` where all have the same: the term of 𝓘 = 0."""
         k, l = overlap.source_orders.table, overlap.target_orders.table
         reduce = segment_mean if self.aggregation == "mean" else segment_sum
         pooled = reduce(x, overlap.weight_groups.pool).reshape(overlap.num_members, k.shape[0], self.d_in)
         spans = self._spans(l.shape[0], per_item=max(k.shape[0], 1))
-        table = torch.cat([_recomputed(self._mix, len(spans) > 1, pooled, k, l[a:b]) for a, b in spans], 1)
+        mix = partial(checkpointed, self._mix) if len(spans) > 1 else self._mix
+        table = torch.cat([mix(pooled, k, l[a:b]) for a, b in spans], 1)
         if table.shape[1] == 1:
             return members_to_targets(table[:, 0], overlap)
         place = overlap.target_batch * table.shape[1] + overlap.target_orders.index
@@ -173,8 +177,3 @@ def _table(
     orders = [o if isinstance(o, Tensor) else list(o) for o in (source_orders, target_orders)]
     with_roles = any(isinstance(order, tuple) for given in orders for order in given)
     return (RoleLookupWeights if with_roles else LookupWeights)(d_in, d_out, *orders)
-
-
-def _recomputed(fn: Callable[..., Tensor], again: bool, *args: Tensor) -> Tensor:
-    """``fn(*args)``; with ``again`` its intermediates are made again in the backward pass, not kept."""
-    return checkpointed(fn, *args) if again else fn(*args)
