@@ -30,8 +30,8 @@ class Network(Inlined):
         super().__init__()
         self.register_load_state_dict_pre_hook(_read_old_names)
 
-    def layer(self, number: int, d_in: int, d_out: int) -> None:
-        """Parameters ``w<number> [d_out, d_in]`` and ``b<number> [d_out]``, as those of `torch.nn.Linear`."""
+    def add_linear(self, number: int, d_in: int, d_out: int) -> None:
+        """Parameters ``w<number> [d_out, d_in]`` and ``b<number> [d_out]``, drawn as by `torch.nn.Linear`."""
         for name, drawn in zip(("w", "b"), nn.Linear(d_in, d_out).parameters(), strict=True):
             self.register_parameter(f"{name}{number}", drawn)
 
@@ -77,11 +77,11 @@ class Phi(Network, known=True):
         super().__init__()
         self.d_in, self.d_out = d_in, d_out
         self.encoding = deepcopy(encoding)  # torch.func does not restore a module with several parents
-        usual = nn.LayerNorm(d_in, elementwise_affine=norm)
-        self.gamma, self.beta = usual.weight, usual.bias
-        self.layer(1, d_in + encoding.dim, d_out)
-        self.layer(2, d_out, d_out)
-        self.layer(3, d_out, d_out)
+        layer_norm = nn.LayerNorm(d_in, elementwise_affine=norm)
+        self.gamma, self.beta = layer_norm.weight, layer_norm.bias
+        self.add_linear(1, d_in + encoding.dim, d_out)
+        self.add_linear(2, d_out, d_out)
+        self.add_linear(3, d_out, d_out)
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
         self.skip = nn.Linear(d_in, d_out, bias=False).weight if d_in != d_out else None
 
@@ -125,8 +125,8 @@ class OrderBias(Network, known=True):
     def __init__(self, d_out: int, encoding: OrderEncoding) -> None:
         super().__init__()
         self.encoding = deepcopy(encoding)
-        self.layer(1, encoding.dim, d_out)
-        self.layer(2, d_out, d_out)
+        self.add_linear(1, encoding.dim, d_out)
+        self.add_linear(2, d_out, d_out)
 
     def forward(self, orders: Orders) -> Residual:
         """A row for each distinct order, and the order of each row."""
@@ -144,10 +144,10 @@ class FeedForward(Network):
 
     def __init__(self, width: int, dropout: float) -> None:
         super().__init__()
-        usual = nn.LayerNorm(width)
-        self.gamma, self.beta = usual.weight, usual.bias
-        self.layer(1, width, width)
-        self.layer(2, width, width)
+        layer_norm = nn.LayerNorm(width)
+        self.gamma, self.beta = layer_norm.weight, layer_norm.bias
+        self.add_linear(1, width, width)
+        self.add_linear(2, width, width)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
