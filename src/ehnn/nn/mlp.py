@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from ehnn.ops import EhnnMlp, ehnn_mlp
+from ehnn.ops import EhnnMlpParts, ehnn_mlp
 from ehnn.overlap import Overlap
 
 from .dropout import Rows
@@ -69,10 +69,10 @@ class EHNNMLP(Layer):
         self.check(x, overlap)
         return ehnn_mlp(x, overlap, self.parts())
 
-    def parts(self) -> EhnnMlp:
-        """φ₁, φ₂, φ₃, 𝓑 and the settings, as the equation has them."""
+    def parts(self) -> EhnnMlpParts:
+        """φ₁, φ₂, φ₃, 𝓑 and the settings, for `ehnn.ops.ehnn_mlp`, which is Eq. 7."""
         settings = self.aggregation, self.scale, self.global_interaction
-        return EhnnMlp(self.phi1, self.phi2, self.phi3, self.bias, *settings)
+        return EhnnMlpParts(self.phi1, self.phi2, self.phi3, self.bias, *settings)
 
     def rows_seen(self) -> dict[nn.Module, Rows]:
         groups = Rows.GROUPS_AND_MEMBERS if self.global_interaction else Rows.GROUPS

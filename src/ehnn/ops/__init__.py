@@ -8,7 +8,7 @@ from .dispatch import explain, use_backend
 from .dropout import Mask as Mask
 from .dropout import of_part as of_part
 from .dropout import seeded_dropout
-from .ehnn_mlp import EhnnMlp as EhnnMlp
+from .ehnn_mlp import EhnnMlpParts as EhnnMlpParts
 from .ehnn_mlp import ehnn_mlp as ehnn_mlp
 from .grouped_matmul import grouped_matmul
 from .linear import linear as linear

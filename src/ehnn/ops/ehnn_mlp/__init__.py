@@ -12,10 +12,10 @@ from ehnn.overlap import Overlap
 
 from ..dispatch import Implementation, Operation, definition
 from . import again, cpu, travelling
-from .naive import EhnnMlp, reference_ehnn_mlp
+from .naive import EhnnMlpParts, reference_ehnn_mlp
 
 
-def ehnn_mlp(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
+def ehnn_mlp(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
     """``[num_sources, d_in] → [num_targets, d_out]``."""
     return EHNN_MLP(x, overlap, parts)
 
@@ -28,4 +28,4 @@ EHNN_MLP = Operation(
     definition(reference_ehnn_mlp),
 )
 
-__all__ = ["EHNN_MLP", "EhnnMlp", "ehnn_mlp"]
+__all__ = ["EHNN_MLP", "EhnnMlpParts", "ehnn_mlp"]

@@ -12,16 +12,16 @@ from ehnn.overlap import Overlap
 
 from ..memory import bound, checkpointed
 from ..phi import fused
-from .naive import EhnnMlp, reference_ehnn_mlp
+from .naive import EhnnMlpParts, reference_ehnn_mlp
 
 
-def supports(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> str | None:
+def supports(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> str | None:
     """None where memory is bounded and φ keeps its input alone; elsewhere it is not an alternative."""
     wanted = bound(x.shape[0]) is not None and torch.is_grad_enabled() and type(overlap) is Overlap
     return None if wanted and _phi_keeps_its_input(x) else ""
 
 
-def run(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
+def run(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
     """`ehnn_mlp`."""
     return checkpointed(lambda x: reference_ehnn_mlp(x, overlap, parts), x)
 

@@ -30,12 +30,12 @@ from ..phi.calls import ROWS_PER_THREAD
 from ..phi.cpu import FEW, unfit
 from ..phi.inlined import Inlined
 from .calls import KernelRelation, Kind, backward, forward
-from .naive import EhnnMlp
+from .naive import EhnnMlpParts
 
 _relations: WeakKeyDictionary[Overlap, dict[Kind, KernelRelation]] = WeakKeyDictionary()
 
 
-def supports(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> str | None:
+def supports(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> str | None:
     """Why the C kernel does not take these, or None."""
     elsewhere = not_on(x, "cpu")
     if elsewhere:
@@ -67,7 +67,7 @@ def _unfit_relation(overlap: Overlap, d: int) -> str | None:
     return None if min(rows) else "there are no sources, no pairs or no targets"
 
 
-def _unfit_weights(x: Tensor, parts: EhnnMlp) -> str | None:
+def _unfit_weights(x: Tensor, parts: EhnnMlpParts) -> str | None:
     """The kernel does not check what it reads: dtypes and shapes must be those that it expects."""
     given, layout, dtype = parts.tensors, _layout_of(x, parts), x.dtype
     if len(given) == len(layout.shapes):
@@ -79,7 +79,7 @@ def _unfit_weights(x: Tensor, parts: EhnnMlp) -> str | None:
     return f"the parameters are not of the shapes that the layer has, of {dtype} or on a CPU"
 
 
-def run(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
+def run(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
     """`ehnn_mlp`."""
     given, masks = [p.contiguous() for p in parts.tensors], parts.masks
     relation = relation_of(overlap, x, parts)
@@ -90,7 +90,7 @@ def run(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
     return forward(relation, call.masks(seeds), x.contiguous(), call.layout.places(given), gradient=False)[0]
 
 
-def relation_of(overlap: Overlap, x: Tensor, parts: EhnnMlp) -> KernelRelation:
+def relation_of(overlap: Overlap, x: Tensor, parts: EhnnMlpParts) -> KernelRelation:
     """The relation as the kernel reads it, made once."""
     encoding = parts.phi1.encoding
     rows = overlap.num_sources, overlap.num_groups + overlap.num_members, overlap.num_targets
@@ -142,7 +142,7 @@ class Layout:
 _layout = lru_cache(maxsize=64)(Layout)
 
 
-def _layout_of(x: Tensor, parts: EhnnMlp) -> Layout:
+def _layout_of(x: Tensor, parts: EhnnMlpParts) -> Layout:
     return _layout(x.shape[1], parts.phi1.encoding.dim, parts.phi1.gamma is not None, parts.bias is not None)
 
 

@@ -17,15 +17,15 @@ from ..segment_sum import segment_mean, segment_sum
 
 
 @dataclass(eq=False)
-class EhnnMlp:
-    """What a layer is made of.
+class EhnnMlpParts:
+    """The networks and settings of a layer.
 
     Attributes:
-        phi1, phi2, phi3: modules ``(x, orders, residual=None) -> y``, or functions.
-        bias: 𝓑, ``orders -> residual``; None without.
+        phi1, phi2, phi3: modules or functions ``(x, orders, residual=None) -> y``.
+        bias: 𝓑, ``orders -> residual``; None: no bias.
         aggregation: ``"mean"`` or ``"sum"``.
         scale: a factor on sums and means.
-        pooled: whether there is the term 𝓘 = 0.
+        pooled: whether the term 𝓘 = 0 is added.
     """
 
     phi1: Any
@@ -53,7 +53,7 @@ class EhnnMlp:
         return [mask for phi in self.modules[:3] for mask in phi.masks()]
 
 
-def reference_ehnn_mlp(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
+def reference_ehnn_mlp(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
     """``[num_sources, d_in] → [num_targets, d_out]``."""
     x = parts.phi1(x, overlap.source_orders)
     aggregate = segment_mean if parts.aggregation == "mean" else segment_sum

@@ -10,15 +10,15 @@ from ehnn.overlap.steps import OwnOrder, Steps
 
 from ..relation import pool, to_targets
 from ..segment_sum import segment_mean, segment_sum
-from .naive import EhnnMlp
+from .naive import EhnnMlpParts
 
 
-def supports(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> str | None:
+def supports(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> str | None:
     """None where rows travel between ranks; elsewhere it is not an alternative."""
     return None if isinstance(overlap, OwnOrder) and overlap.travels else ""
 
 
-def run(x: Tensor, overlap: Overlap, parts: EhnnMlp) -> Tensor:
+def run(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
     """`ehnn_mlp`."""
     assert isinstance(overlap, OwnOrder)
     aggregate = segment_mean if parts.aggregation == "mean" else segment_sum
