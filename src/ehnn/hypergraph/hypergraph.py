@@ -34,8 +34,8 @@ class Hypergraph:
     Build one with `from_edges`, `from_directed` or `from_incidence`; batch several with `ehnn.batch`. A batch
     is a Hypergraph too: the disjoint union of its members, with ``node_batch`` and ``edge_batch`` saying
     which member each node and hyperedge belongs to. Empty hyperedges, isolated nodes, repeated
-    hyperedges, zero nodes and zero hyperedges are ordinary. A hyperedge is a *set*: an incidence
-    given twice is merged (the first of its weights is kept), and a node has one role in a hyperedge.
+    hyperedges, zero nodes and zero hyperedges are allowed. A hyperedge is a *set*: an incidence that is
+    given twice counts once, and it is a ValueError to give it two different weights or roles.
 
     >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]], num_nodes=5)
     >>> h
@@ -193,27 +193,27 @@ class Hypergraph:
 
     @property
     def num_nodes(self) -> int:
-        """Stored, never guessed from the largest number that occurs."""
+        """Number of nodes: stored, isolated ones included."""
         return self.incidence.num_cols
 
     @property
     def num_edges(self) -> int:
-        """Hyperedges, empty ones included."""
+        """Number of hyperedges, empty ones included."""
         return self.incidence.num_rows
 
     @property
     def num_incidences(self) -> int:
-        """(node, hyperedge) pairs."""
+        """Number of (node, hyperedge) pairs."""
         return len(self.incidence)
 
     @property
     def device(self) -> torch.device:
-        """Of the structure; features are on the same."""
+        """The device of the incidences and of all attributes."""
         return self.incidence.ptr.device
 
     @cached_tensors
     def _derived(self) -> dict[Any, Any]:
-        """What others have computed from this hypergraph, features included, and want to find again."""
+        """Values that models have computed from this hypergraph, features included: a cache."""
         return {}
 
     @cached_tensors

@@ -90,7 +90,7 @@ class SparsePattern:
 
     @cached_tensors
     def _derived(self) -> dict[Any, Any]:
-        """What others have computed from these pairs and want to find again."""
+        """Values that models have computed from these pairs: a cache."""
         return {}
 
     @cached_tensors
