@@ -1,4 +1,4 @@
-"""Dropout whose mask is a function of a seed: recomputed, not stored, and many runs share one computation."""
+"""Dropout whose mask is a function of a seed: recomputed instead of stored, also for many runs at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SEEDS = 2**62
 
 
 class Rows(Enum):
-    """What the rows are that a part of a layer sees."""
+    """Which rows a submodule of a layer processes."""
 
     SOURCES = "sources"
     GROUPS = "groups"

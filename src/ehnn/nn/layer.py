@@ -31,16 +31,16 @@ class Layer(nn.Module):
     d_in: int
     d_out: int
     takes_roles = True
-    """False for a layer that would ignore the roles of hyperedges: it refuses them."""
+    """False for a layer that cannot use the roles of hyperedges: `check` then raises an error for them."""
 
     def __init__(self, d_in: int, d_out: int) -> None:
         super().__init__()
         self.d_in, self.d_out = as_count(d_in, "d_in", 1), as_count(d_out, "d_out", 1)
 
     def rows_seen(self) -> dict[nn.Module, Rows]:
-        """Which rows parts of the layer see: for dropout masks that know the rows of a whole hypergraph.
+        """Which rows each submodule processes; submodules that are not listed process the targets.
 
-        Parts that are not named see the targets.
+        `ehnn.parallel.number_rows` needs this, so that dropout masks do not depend on the number of ranks.
         """
         return {}
 

@@ -47,8 +47,8 @@ class EHNNLinear(Layer):
         aggregation: ``"sum"`` as in Eq. 6, or ``"mean"`` over the sources of a group and of the pool.
         global_interaction: False drops 𝓘 = 0.
 
-    Memory: no matrix per hyperedge, only per distinct triplet, and of those at most 32 MiB at a time
-    (made again in the backward pass if there are more).
+    Memory: there is a matrix for each distinct triplet, not for each hyperedge, and at most 32 MiB of them
+    at a time (if there are more, they are recomputed in the backward pass).
 
     >>> import ehnn
     >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3]])

@@ -19,12 +19,12 @@ from .transformer import EHNNTransformer
 
 @dataclass(frozen=True)
 class Named:
-    """What a name means.
+    """The network that a name stands for.
 
     Attributes:
-        kind: a layer for `Stack`, or a whole network from nodes to nodes.
-        stacked: whether it is a layer.
-        pairs: V → V∪E → V pairs of a layer.
+        kind: the class of a layer for `Stack`, or of a whole network from nodes to nodes.
+        stacked: whether ``kind`` is a layer.
+        pairs: number of V → V∪E → V pairs that the layer is stacked to.
         self_loops: the hypergraph gets a hyperedge {v} for every node v that has none.
         options: arguments of ``kind`` that belong to the name.
         block: arguments of `Block` that belong to the name, for a layer.
@@ -41,11 +41,11 @@ class Named:
     block: Mapping[str, Any] = field(default_factory=dict)
 
     def prepare(self, h: Hypergraph) -> Hypergraph:
-        """``h`` as the network wants it."""
+        """``h``, with self-loops if the network needs them."""
         return with_self_loops(h) if self.self_loops else h
 
     def layer(self, **options: Any) -> Callable[..., Any]:
-        """Makes a layer (or the whole network) from (d_in, d_out), with further options."""
+        """A factory (d_in, d_out) -> layer (or whole network), with further options."""
         return partial(self.kind, **(dict(self.options) | options))
 
     def make(

@@ -61,7 +61,7 @@ class OrderEncoding(nn.Module):
         return torch.exp(half * (-2.0 * math.log(10000.0) / max(self._width, 1))).float()
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> OrderEncoding:
-        """A cast of the module must not blur the orders: bfloat16 cannot tell 256 from 257."""
+        """Keep the rates in float32 when the module is cast: bfloat16 cannot tell order 256 from 257."""
         super()._apply(fn, recurse)
         self.rates = self._fresh_rates(self.rates.device)
         return self

@@ -17,9 +17,9 @@ READOUTS = (*AGGREGATIONS, "attention")
 class Readout(Layer):
     r"""A row per batch member from the features of its hyperedges.
 
-    The ``kind`` ``"sum"`` or ``"mean"`` pools the sources; ``"attention"`` weighs them by a softmax of a
-    learned logit for each of ``heads``. A linear map follows. Any EHNN layer with target family ``"graph"``
-    is a readout too, one that also sees orders (the invariant layer, l = 0).
+    The ``kind`` ``"sum"`` or ``"mean"`` pools the sources; ``"attention"`` takes a mean that is weighted by
+    the softmax of a learned logit, for each of ``heads``. A linear map follows. Any EHNN layer with target
+    family ``"graph"`` is a readout too, one that also sees orders (the invariant layer, l = 0).
 
     >>> import ehnn, torch
     >>> pair = ehnn.batch([ehnn.Hypergraph.from_edges([[0, 1]], x=torch.ones(2, 4)) for _ in range(2)])

@@ -31,13 +31,13 @@ class Block:
             ``partial(EHNNTransformer, heads=8)``.
         dropout: on the output of the layer.
         activation: σ is ReLU, for layers that are linear; otherwise the identity.
-        residual: add the input of the layer on the rows that both ends share: all of them for the same
-            family, the nodes between ``"nodes"`` and ``"all"``. Without LayerNorm a sum that is handed on as
-            it is grows, and some runs never leave the loss of a constant prediction.
-        norm: LayerNorm before the layer of a residual block.
-        drop_kept: dropout on what is kept too. 0.5 on both leaves 1/16 of a node's own channels after four
-            layers.
-        after_last: whether activation and dropout follow the last layer of a stack too.
+        residual: add the input of the layer on the rows that source and target share: all of them for the
+            same family, the nodes between ``"nodes"`` and ``"all"``, none otherwise.
+        norm: LayerNorm before the layer of a residual block. Without it features grow from layer to layer,
+            and some runs never get below the loss of a constant prediction.
+        drop_kept: apply dropout after the input is added, so to the input too. A rate of 0.5 then leaves
+            1/16 of a node's own channels after four layers.
+        after_last: apply activation and dropout to the output of the last layer of a stack too.
 
     >>> import ehnn
     >>> Block(ehnn.nn.EHNNMLP, dropout=0.5, residual=True).residual
@@ -69,13 +69,13 @@ class Stack(nn.Module):
 
     Args:
         d_in, d_out: channels of the input features and of the output.
-        block: a `Block`, or what makes a layer from (d_in, d_out) and stands alone.
+        block: a `Block`, or a factory (d_in, d_out) -> layer, which stands for ``Block(factory)``.
         width: channels between the layers.
         path: the families, one more than there are layers.
         input_dropout: on the input features.
         classifier: hidden widths of the classifier, which has the dropout of the block.
         final_norm: LayerNorm before the classifier; None: as the block's ``norm``.
-        former: arguments of `Block`, as version 0.1 had them here.
+        former: arguments of `Block`, which version 0.1 took here (deprecated).
 
     >>> import ehnn, torch
     >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3]], x=torch.ones(4, 5))
@@ -159,7 +159,7 @@ def _block(given: Block | Callable[[int, int], Layer] | None, former: dict[str, 
         raise TypeError(f"Stack has no argument {unknown[0]!r}")
     given = former.pop("layer", None) if given is None else given
     if given is None:
-        raise TypeError("Stack needs a block: a Block, or what makes a layer, such as EHNNMLP")
+        raise TypeError("Stack needs a block: a Block, or a factory of layers, such as EHNNMLP")
     block = given if isinstance(given, Block) else Block(given)
     if former:
         shown = ", ".join(f"{name}={value!r}" for name, value in former.items())

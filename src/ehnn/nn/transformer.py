@@ -132,7 +132,7 @@ class EHNNTransformer(Layer):
 
 
 class _Query(nn.Module):
-    """𝓠(𝓘) for 𝓘 = 0 and the sizes that occur; tells them apart even without order embedding."""
+    """𝓠(𝓘) for 𝓘 = 0 and the sizes that occur. It sees 𝓘 even without order embedding."""
 
     zero: Tensor
 
@@ -143,13 +143,13 @@ class _Query(nn.Module):
         self.register_buffer("zero", self.encoding(torch.zeros(1)), persistent=False)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _Query:
-        """Memory that `nn.Module.to_empty` gave to what is not in a state dict is filled here."""
+        """Compute ``zero`` again: `nn.Module.to_empty` leaves it without values."""
         super()._apply(fn, recurse)
         self.zero = self.encoding(torch.zeros(1, device=self.zero.device)).to(self.zero.dtype)
         return self
 
     def forward(self, sizes: Orders) -> Tensor:
-        """``[1 + distinct 𝓘, width]``."""
+        """``[1 + distinct 𝓘, width]``, 𝓘 = 0 first."""
         dtype = next(self.net.parameters()).dtype
         device, zero = sizes.values.device, self.zero
         if zero.device != device:  # after `load_state_dict(…, assign=True)`

@@ -38,15 +38,14 @@ class Network(nn.Module):
 
 
 class EDHNNConv(nn.Module):
-    r"""One step of a learnt diffusion, in which a hyperedge may say something else to each member.
+    r"""One step of a learnt diffusion, in which a hyperedge may send a different message to each member.
 
     .. math::
         m_e = \frac{1}{|e|} \sum_{v \in e} \phi(x_v), \qquad
         x'_v = \psi\Big((1 - \alpha) \frac{1}{d_v} \sum_{e \ni v} \rho([x_v, m_e]) + \alpha x^{(0)}_v\Big)
 
-    φ, ρ and ψ are MLPs of ``width`` channels; without layers, φ is the identity and ρ returns m_e. Weights of
-    hyperedges and
-    incidences are ignored. Memory is incidences × channels.
+    φ, ρ and ψ are MLPs of ``width`` channels; with 0 layers φ is the identity and ρ returns m_e. Weights of
+    hyperedges and incidences are ignored. Memory is incidences × channels.
 
     Shapes: ``conv(x [num_nodes, d], h, first [num_nodes, d], dropouts)`` → ``[num_nodes, d]``; ``dropouts``
     has one for each hidden layer of φ, ρ and ψ.
