@@ -1,4 +1,4 @@
-"""What a layer does along a relation, for relations that choose the order in which rows are made."""
+"""The steps of a layer, for relations that choose the order in which rows are computed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .orders import Orders
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """From rows of sources to rows of groups and members. What is done before and after sums is row by row.
+    """The functions by which a layer takes rows of sources to rows of groups and members.
 
     Attributes:
-        before: x and orders of sources → rows that are added up.
+        before: x and the orders of sources → rows to be summed. It treats each row by itself.
         local: a pattern of groups × sources and those rows → rows of groups.
         everywhere: those rows → rows of members; None without 𝓘 = 0.
-        after: rows of groups and members, and their sizes → the result.
+        after: rows of groups and members, and their sizes → the result. It treats each row by itself.
     """
 
     before: Callable[[Tensor, Orders], Tensor]
@@ -29,14 +29,14 @@ class Steps:
     after: Callable[[Tensor, Orders], Tensor]
 
 
-class OwnOrder:
-    """A relation that makes rows in an order of its own: `ehnn.parallel` makes some while others travel."""
+class OwnSchedule:
+    """A relation that runs the steps: `ehnn.parallel` computes some rows while others are exchanged."""
 
     @property
-    def travels(self) -> bool:
-        """Whether rows travel, so that there is an order to choose."""
+    def exchanges_rows(self) -> bool:
+        """Whether ranks exchange rows, so that there is an order to choose."""
         raise NotImplementedError
 
-    def through(self, x: Tensor, steps: Steps) -> Tensor:
-        """``[num_sources, d] → [num_groups (+ num_members), d]``: the steps of a layer."""
+    def run_steps(self, x: Tensor, steps: Steps) -> Tensor:
+        """``[num_sources, d] → [num_groups (+ num_members), d]``."""
         raise NotImplementedError

@@ -98,7 +98,7 @@ class StepSeconds:
 
     @property
     def total(self) -> float:
-        """As if ranks only waited for rows; the work that they do meanwhile makes a step shorter."""
+        """As if ranks only waited during an exchange; what they compute meanwhile makes a step shorter."""
         return self.own + self.exchange
 
 

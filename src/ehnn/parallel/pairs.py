@@ -17,10 +17,10 @@ from ehnn.ops import segment_softmax_sum, segment_sum
 from ehnn.ops.segment_sum import broadcast_rows
 from ehnn.ops.segment_sum.weighted import copies
 
+from .exchange import PendingRows, append_ghosts
 from .plan import Plan
 from .ranks import Ranks
 from .softmax import pooled_softmax_sum, pushed_softmax_sum
-from .travel import OnTheWay, joined
 
 _INDICES = ("ptr", "index", "t_ptr", "t_index", "t_perm", "rows", "split", "t_split")
 
@@ -82,23 +82,23 @@ class PushPairs(ShardedPairs):
         return pushed_softmax_sum(*_weighed(x, logits, self.inner), self.plan)
 
     def parted(self, first: int, x: Tensor) -> tuple[SparsePattern, SparsePattern]:
-        """Start a sum over ``x``: patterns that have its rows.
+        """Start a sum over ``x``. Returns patterns for its ``first`` rows and for the others.
 
-        The ``first`` rows, to which no other rank adds, are there; the sum over the others waits for them.
+        No other rank adds to the first rows. The sum of the second pattern waits for other ranks.
         """
         plan = self.plan
         early, own, ghosts = segment_sum(x, self.inner).split([first, plan.own - first, plan.ghosts])
         late = partial(plan.folded, own, plan.send_home(ghosts), first)
-        done = Begun(self.num_cols, self.total[:first], lambda: early)
-        return done, Begun(self.num_cols, self.total[first:], late)
+        done = PendingSum(self.num_cols, self.total[:first], lambda: early)
+        return done, PendingSum(self.num_cols, self.total[first:], late)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> PushPairs:
         plan, total = self.plan.to(device, non_blocking), self.total.to(device, non_blocking=non_blocking)
         return PushPairs(self.inner.to(device, non_blocking), plan, total)
 
 
-class Begun(OwnSums):
-    """Some rows of a `PushPairs` whose sum has begun: the only one over it, which is there or waits.
+class PendingSum(OwnSums):
+    """Some rows of a `PushPairs` whose sum has been started. It serves this one sum.
 
     Attributes:
         lengths: ``[num_rows]`` of the whole pattern.
@@ -118,7 +118,7 @@ class Begun(OwnSums):
         return self.total
 
     def reduce_sum(self, x: Tensor) -> Tensor:
-        """The sum that has begun."""
+        """The sum that has been started; waits for it if rows of other ranks belong to it."""
         return self.rows_of()
 
 
@@ -128,14 +128,14 @@ class PullPairs(ShardedPairs):
     Attributes:
         inner: ``SparsePattern`` of own rows × (own columns, then ghost columns).
         plan: where the ghost columns come from.
-        way: the values of ghosts that are on their way already, for one sum.
+        pending: the values of ghosts that are being sent, for one sum.
     """
 
     plan: Plan
-    way: OnTheWay | None
+    pending: PendingRows | None
 
-    def __init__(self, inner: SparsePattern, plan: Plan, way: OnTheWay | None = None) -> None:
-        super().__init__(inner.num_rows, plan.own, inner, plan=plan, way=way)
+    def __init__(self, inner: SparsePattern, plan: Plan, pending: PendingRows | None = None) -> None:
+        super().__init__(inner.num_rows, plan.own, inner, plan=plan, pending=pending)
 
     @property
     def lengths(self) -> Tensor:
@@ -151,12 +151,12 @@ class PullPairs(ShardedPairs):
         return segment_softmax_sum(values, s, self.inner)
 
     def _with_ghosts(self, *values: Tensor) -> tuple[Tensor, ...]:
-        return self.plan.with_ghosts(*values) if self.way is None else joined(values, self.way)
+        return self.plan.with_ghosts(*values) if self.pending is None else append_ghosts(values, self.pending)
 
-    def begun(self, rows: Tensor, first: int) -> SparsePattern:
-        """A pattern for one sum over ``rows``, which start to travel now.
+    def sent(self, rows: Tensor, first: int) -> SparsePattern:
+        """Start to send ``rows``: own rows from ``first`` on. Returns a pattern for one sum over all rows.
 
-        They are without the ``first`` own rows, which no other rank needs.
+        No other rank needs the rows before.
         """
         made = PullPairs(self.inner, self.plan, self.plan.send_out(rows, first=first))
         return keep(made, inverse_lengths=self.inverse_lengths)

@@ -14,11 +14,12 @@ from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import selection
 from ehnn.ops import segment_sum
 
+from .exchange import Exchange, PendingRows, append_ghosts, side_by_side
 from .ranks import Ranks
-from .travel import OnTheWay, Trip, joined, side_by_side
 
 FEW = 16
-"""Own rows for each that travels from which on to copy them, once more, takes longer than the exchange."""
+"""If a rank has more own rows than this for each row that is exchanged, it computes all of them together: to
+copy them once more would take longer than to wait."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class Plan:
 
     @property
     def ahead(self) -> int:
-        """The `alone` rows that are made apart from the others, while these travel: none if few travel."""
+        """How many of the `alone` rows are computed while the others are exchanged: none if few are."""
         return self.alone if FEW * (self.ghosts + len(self.sends)) >= self.own else 0
 
     @cached_tensors
@@ -72,19 +73,19 @@ class Plan:
 
     def with_ghosts(self, *values: Tensor) -> tuple[Tensor, ...]:
         """``[own, …] → [own + ghosts, …]`` for tensors of one dtype, in one exchange."""
-        return values if self.ranks.size == 1 else joined(values, self.send_out(*values))
+        return values if self.ranks.size == 1 else append_ghosts(values, self.send_out(*values))
 
-    def send_out(self, *values: Tensor, first: int = 0) -> OnTheWay:
+    def send_out(self, *values: Tensor, first: int = 0) -> PendingRows:
         """Start to send own rows to where they are ghosts; ``values`` have the own rows from ``first`` on."""
         if first not in self._sent:
             with plain_tensors():
                 self._sent[first] = selection(self.sends - first, self.own - first)
         sent = [segment_sum(v, self._sent[first]) for v in values]
-        return OnTheWay(sent, Trip(self.ranks, self.send, self.receive))
+        return PendingRows(sent, Exchange(self.ranks, self.send, self.receive))
 
-    def send_home(self, ghosts: Tensor) -> OnTheWay:
+    def send_home(self, ghosts: Tensor) -> PendingRows:
         """Start to send ``[ghosts, …]`` what this rank has for rows of others."""
-        return OnTheWay([ghosts], Trip(self.ranks, self.receive, self.send))
+        return PendingRows([ghosts], Exchange(self.ranks, self.receive, self.send))
 
     def fold(self, rows: Tensor) -> Tensor:
         """``[own + ghosts, …] → [own, …]``: own rows, with what other ranks hold for them added."""
@@ -93,10 +94,10 @@ class Plan:
         own, ghosts = rows.split([self.own, self.ghosts])
         return self.folded(own, self.send_home(ghosts))
 
-    def folded(self, own: Tensor, way: OnTheWay, first: int = 0) -> Tensor:
+    def folded(self, own: Tensor, pending: PendingRows, first: int = 0) -> Tensor:
         """The own rows from ``first`` on, with what arrives for them added."""
         rows, pairs = self.touched
-        return own.index_add(0, rows - first, segment_sum(way.arrive()[0], pairs))
+        return own.index_add(0, rows - first, segment_sum(pending.wait()[0], pairs))
 
     def hand_over(self, rows: Tensor) -> Tensor:
         """``[ghosts, …] → [sent rows, …]``: what each rank has for rows of this one; not differentiable."""

@@ -53,8 +53,8 @@ class Ranks:
             (`sum`, so the gradients of parameters) and log-sum-exps stay exact.
 
     Attributes:
-        ahead: whether layers work on rows that no other rank needs while others travel. False is for
-            measurements: nothing else is done then.
+        ahead: whether layers compute rows that no other rank needs while others are exchanged. False is for
+            measurements: ranks then only wait.
 
     >>> Ranks()
     Ranks(rank 0 of 1)

@@ -15,7 +15,7 @@ from ehnn.hypergraph.weighted import weighted, weights_of
 from ehnn.overlap import Overlap
 from ehnn.overlap.orders import Orders
 from ehnn.overlap.source_sizes import SourceSizes, make_source_sizes
-from ehnn.overlap.steps import OwnOrder, Steps
+from ehnn.overlap.steps import OwnSchedule, Steps
 from ehnn.overlap.weight_groups import WeightGroups, make_weight_groups
 
 from .pairs import PooledPairs, PullPairs, PushPairs, pooled
@@ -23,7 +23,7 @@ from .ranks import Ranks
 
 
 @dataclass(frozen=True, eq=False)
-class ShardedOverlap(Overlap, OwnOrder):
+class ShardedOverlap(Overlap, OwnSchedule):
     """Own sources and own targets of one rank; the attributes are those of `Overlap`.
 
     ``source_to_group`` is `PushPairs` where the sources are nodes (each rank adds up its own nodes),
@@ -73,14 +73,14 @@ class ShardedOverlap(Overlap, OwnOrder):
         return self.whole
 
     @property
-    def travels(self) -> bool:
+    def exchanges_rows(self) -> bool:
         several = self.ranks.size > 1 and self.ranks.ahead
         return several and isinstance(self.source_to_group, (PushPairs, PullPairs))
 
-    def through(self, x: Tensor, steps: Steps) -> Tensor:
-        """As `OwnOrder` says. While rows travel, this rank works on those that no other rank has or needs.
+    def run_steps(self, x: Tensor, steps: Steps) -> Tensor:
+        """As in `OwnSchedule`. During an exchange this rank computes rows that no other rank has or needs.
 
-        The sums over members come before or after: they would wait behind the rows, in both passes.
+        The sums over members come before or after the exchange: during it they would wait for it.
         """
         pairs = self.source_to_group
         if isinstance(pairs, PushPairs):
@@ -89,7 +89,7 @@ class ShardedOverlap(Overlap, OwnOrder):
         return self._pulled(x, pairs, steps)
 
     def _pushed(self, x: Tensor, pairs: PushPairs, steps: Steps) -> Tensor:
-        """Partial sums travel; the first rows, to which no other rank adds, are done before they arrive."""
+        """Partial sums are sent; the first rows, to which no other rank adds, are computed meanwhile."""
         rows = steps.before(x, self.source_orders)
         members = [] if steps.everywhere is None else [steps.everywhere(rows)]
         first, every = pairs.plan.ahead, self.sizes_and_pool if members else self.sizes
@@ -99,11 +99,11 @@ class ShardedOverlap(Overlap, OwnOrder):
         return _stacked([*early, steps.after(late, every.part(first, len(every)))])
 
     def _pulled(self, x: Tensor, pairs: PullPairs, steps: Steps) -> Tensor:
-        """Rows of sources travel; the first ones, which no other rank needs, are made while they do."""
+        """Rows of sources are sent; the first ones, which no other rank needs, are computed meanwhile."""
         orders, count, first = self.source_orders, self.num_sources, pairs.plan.ahead
         early, late = x.split([first, count - first])
         made = steps.before(late, orders.part(first, count))
-        coming = pairs.begun(made, first)
+        coming = pairs.sent(made, first)
         if first:
             made = torch.cat([steps.before(early, orders.part(0, first)), made])
         rows, sizes = steps.local(coming, made), self.sizes

@@ -11,7 +11,7 @@ from torch import Tensor
 from ehnn.overlap import Overlap
 
 from ..dispatch import Implementation, Operation, definition
-from . import again, cpu, travelling
+from . import again, cpu, pipelined
 from .naive import EhnnMlpParts, reference_ehnn_mlp
 
 
@@ -23,7 +23,7 @@ def ehnn_mlp(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
 EHNN_MLP = Operation(
     "ehnn_mlp",
     Implementation("cpu", cpu.supports, cpu.run),
-    Implementation("travelling", travelling.supports, travelling.run),
+    Implementation("pipelined", pipelined.supports, pipelined.run),
     Implementation("again", again.supports, again.run),
     definition(reference_ehnn_mlp),
 )

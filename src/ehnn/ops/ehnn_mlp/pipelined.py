@@ -1,4 +1,4 @@
-"""An EHNN-MLP layer on several ranks, which make rows of their own while others travel."""
+"""An EHNN-MLP layer on several ranks, which compute some rows while others are exchanged."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import SparsePattern
 from ehnn.overlap import Orders, Overlap
-from ehnn.overlap.steps import OwnOrder, Steps
+from ehnn.overlap.steps import OwnSchedule, Steps
 
 from ..relation import pool, to_targets
 from ..segment_sum import segment_mean, segment_sum
@@ -14,13 +14,13 @@ from .naive import EhnnMlpParts
 
 
 def supports(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> str | None:
-    """None where rows travel between ranks; elsewhere it is not an alternative."""
-    return None if isinstance(overlap, OwnOrder) and overlap.travels else ""
+    """None where ranks exchange rows; elsewhere it is not an alternative."""
+    return None if isinstance(overlap, OwnSchedule) and overlap.exchanges_rows else ""
 
 
 def run(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
     """`ehnn_mlp`."""
-    assert isinstance(overlap, OwnOrder)
+    assert isinstance(overlap, OwnSchedule)
     aggregate = segment_mean if parts.aggregation == "mean" else segment_sum
 
     def local(pairs: SparsePattern, rows: Tensor) -> Tensor:
@@ -33,6 +33,6 @@ def run(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
         return parts.phi2(rows if parts.scale == 1 else parts.scale * rows, sizes)
 
     steps = Steps(parts.phi1, local, everywhere if parts.pooled else None, after)
-    y = to_targets(overlap.through(x, steps), overlap, parts.pooled)
+    y = to_targets(overlap.run_steps(x, steps), overlap, parts.pooled)
     bias = None if parts.bias is None else parts.bias(overlap.target_orders)
     return parts.phi3(y, overlap.target_orders, bias)
