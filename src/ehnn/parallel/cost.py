@@ -27,13 +27,12 @@ class LayerTraffic:
 
 
 def layer_traffic(overlap: ShardedOverlap, width: int, heads: int = 0, itemsize: int = 4) -> LayerTraffic:
-    """What `EHNNMLP` (``heads=0``) or `EHNNTransformer` sends, for nodes to others or others to nodes.
+    """The bytes that `EHNNMLP` (``heads=0``) or `EHNNTransformer` sends: from nodes to others, or to nodes.
 
-    ``overlap`` is that of a shard, ``itemsize`` the bytes of a number, which on the wire may be fewer
-    (`Ranks`).
-    All-to-all: ghost rows × width. All-reduce: members × width. Attention adds logits or a log-sum-exp per
-    head. Nothing grows with nodes, hyperedges or incidences. With roles a ghost row is a hyperedge and
-    a role.
+    ``overlap`` is that of a shard. ``itemsize`` is the bytes of a number; on the wire they may be fewer
+    (`Ranks`). All-to-all: ghost rows × width. All-reduce: members × width. Attention adds logits or a
+    log-sum-exp per head. Nothing grows with nodes, hyperedges or incidences. With roles there is a ghost row
+    for each hyperedge and role.
 
     >>> import ehnn
     >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])

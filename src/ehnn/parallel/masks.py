@@ -19,7 +19,7 @@ Numbers = tuple[Tensor, int]
 
 
 class Numbering:
-    """What `number_rows` did to a model, to be undone."""
+    """The hooks that `number_rows` added to a model; `remove` removes them."""
 
     def __init__(self, handles: list[Any], dropouts: list[Dropout]) -> None:
         self.handles, self.dropouts = handles, dropouts
@@ -32,13 +32,13 @@ class Numbering:
 
 
 def number_rows(model: nn.Module) -> Numbering:
-    """Let every seeded `Dropout` of ``model`` know which rows of the whole hypergraph it sees on a shard.
+    """Tell every seeded `Dropout` of ``model`` which rows of the whole hypergraph it processes on a shard.
 
     A mask is then the same on any number of ranks and in one process (with roles, and between hyperedges
-    whose overlaps have several sizes: on any number of ranks). Inside a `Layer` the rows are those that
-    ``layer.rows_seen()`` says, or its targets; outside, the targets of the layer before, and before the first
-    the family that the model's ``path`` begins with (nodes, if it has none). On a plain Hypergraph the model
-    is as it was.
+    whose overlaps have several sizes: on any number of ranks). Inside a `Layer` the rows are those of
+    ``layer.rows_seen()``, or its targets. After a layer they are its targets. Before the first layer they are
+    the family that the model's ``path`` begins with (nodes, if it has none). On a plain Hypergraph nothing
+    changes.
 
     >>> import ehnn
     >>> model = ehnn.nn.Stack(4, 2, ehnn.nn.EHNNMLP, dropout=0.1)

@@ -27,11 +27,11 @@ def prepare_shards(
     load: Callable[[], Hypergraph],
     method: str = "auto",
 ) -> bool:
-    """Partition a hypergraph and save its shards, unless they are there; returns whether it did.
+    """Partition a hypergraph and save its shards, unless they exist; returns whether it saved them.
 
-    For one process. ``source`` (JSON values) says what the shards are made from. Shards of the same source
-    and number of ranks are used again; ``load`` is then not called. A file that is missing or truncated is
-    a ValueError that names it; checksums are for the ranks that read them.
+    Call it in one process. ``source`` (JSON values) says what the shards are made from. Shards of the same
+    source and number of ranks are used again; ``load`` is then not called. A file that is missing or
+    truncated is a ValueError that names it. The ranks check the checksums when they read the files.
     """
     folder = shard_folder(directory, ranks)
     try:

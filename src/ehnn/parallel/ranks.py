@@ -146,7 +146,7 @@ class Ranks:
         return torch.unique(every.reshape(-1, values.shape[1]), dim=0)
 
     def agree(self, problem: str | None) -> None:
-        """A ValueError on all ranks if any has a ``problem``, naming each: nobody waits in vain."""
+        """A ValueError on all ranks that names each ``problem``, if any: none waits for one that stopped."""
         problems: list[str | None] = [problem]
         if self.size > 1:
             problems = [None] * self.size
@@ -222,7 +222,7 @@ def start(timeout_s: float | None = None, backend: str | None = None, wire: str 
 
 
 def _end_with(launcher: int) -> None:
-    """End this rank when the process that started it is gone: nobody else would."""
+    """End this rank when the process that started it is gone: no other process would end it."""
     while os.getppid() == launcher:
         time.sleep(1.0)
     os._exit(1)

@@ -22,10 +22,10 @@ class RunningPools(nn.Module):
 
     .. math:: m_t = m_{t-1} + w_t (\hat m_t - m_{t-1}), \qquad w_t = \max(1 - \text{decay}, 1 / t)
 
-    stands in for it, and gradients are those of :math:`\hat m_t`. While parameters rest, m is unbiased, and
-    its variance falls to (1 − decay) / (1 + decay) of that of one mini-batch; while they move, it lags
-    about 1 / (1 − decay) steps behind. A softmax is the ratio of two such sums. On a whole Hypergraph the
-    model is exact and nothing is estimated.
+    replaces it, with the gradient of :math:`\hat m_t`. If the parameters do not change, m is unbiased, and
+    its variance falls to (1 − decay) / (1 + decay) of that of one mini-batch. If they change, m lags about
+    1 / (1 − decay) steps behind. A softmax is the ratio of two such sums. On a whole Hypergraph the model is
+    exact and nothing is estimated.
 
     The averages are parameters without gradients, so they are saved, resumed and copied with the others, one
     for each run; only training changes them.
@@ -66,7 +66,7 @@ class RunningPools(nn.Module):
 
 
 class _Hook:
-    """Gives a layer the running pool. An object, for a copy of the model has to find its own averages."""
+    """Gives a layer the running pool. It is an object, so that a copied model uses its own averages."""
 
     def __init__(self, pools: RunningPools, place: int) -> None:
         self.pools, self.place = pools, place

@@ -86,8 +86,8 @@ class Sample(Hypergraph):
 def sample(
     h: Hypergraph, seeds: Any, fan_out: Sequence[tuple[int, int]], generator: torch.Generator | None = None
 ) -> Sample:
-    """Draw around ``seeds``: for each (edges, nodes) of ``fan_out``, so many hyperedges of every node reached
-    last, and so many nodes of every hyperedge reached last.
+    """Draw around ``seeds``: for each (edges, nodes) of ``fan_out``, ``edges`` hyperedges of every node that
+    was reached last, and ``nodes`` nodes of every hyperedge that was reached last.
 
     One pair of layers nodes → hyperedges → nodes needs one entry. Draws are uniform without replacement and
     each row is drawn once, so sums over a row, times true count / drawn count, are unbiased; a limit of −1
@@ -99,8 +99,8 @@ def sample(
     Nodes and hyperedges are drawn evenly, whatever their roles and weights. A drawn pair keeps its role and
     its weight, and stands for as many pairs of its row as without them.
 
-    Layers that ask for overlaps (EHNN, AllSet) sum so; a model that reads ``incidence`` itself (HGNN and the
-    like) sees the drawn incidences as they are.
+    Layers that use overlaps (EHNN, AllSet) rescale their sums in this way. A model that reads ``incidence``
+    itself, such as HGNN, sees the drawn incidences without rescaling.
 
     >>> import ehnn
     >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])

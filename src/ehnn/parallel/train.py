@@ -100,11 +100,10 @@ def fit_shard(
     """`ehnn.training.fit` with one seed on the shards of a hypergraph: the same curve on any number of ranks.
 
     All ranks call it with the same arguments: ``make``, ``config``, ``label`` and ``quiet`` are those of
-    `fit`,
-    and ``task`` is the shard with its labels. Parameters, optimiser and metrics are the same on all of them,
-    so rank 0 alone writes: a bar, ``metrics.jsonl`` and a checkpoint that is complete by itself. Every rank
-    reads that checkpoint when it starts (so ``directory`` must be one that all hosts see), on any number of
-    ranks and whatever number wrote it; `fit` can go on from it too.
+    `fit`, and ``task`` is the shard with its labels. Parameters, optimiser and metrics are the same on all
+    ranks, so rank 0 alone shows progress and writes ``metrics.jsonl`` and a complete checkpoint. Every rank
+    reads the checkpoint when it starts, so all hosts must see ``directory``. Any number of ranks, and `fit`,
+    can continue from a checkpoint of any number of ranks.
 
     >>> import ehnn, torch
     >>> from ehnn.parallel import Ranks, partition, shard, with_parts
