@@ -39,9 +39,13 @@ def sum_of(
     cut: bool = False,
 ) -> Sum:
     """The sum over ``pairs``; ``cut`` says that the kernel takes long rows in chunks."""
+    return Sum(kernel, *sides_of(pairs, cut), of_rows, of_cols)
+
+
+def sides_of(pairs: SparsePattern, cut: bool) -> tuple[Side, Side]:
+    """The pattern by rows and by columns, with ``cut`` in chunks where these are long."""
     split, t_split = (pairs.split, pairs.t_split) if cut else (None, None)
-    rows, columns = (pairs.ptr, pairs.index, split), (pairs.t_ptr, pairs.t_index, t_split)
-    return Sum(kernel, rows, columns, of_rows, of_cols)
+    return (pairs.ptr, pairs.index, split), (pairs.t_ptr, pairs.t_index, t_split)
 
 
 def apply_sum(x: Tensor, of: Sum) -> Tensor:

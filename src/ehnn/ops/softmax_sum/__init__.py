@@ -28,7 +28,7 @@ from ehnn.hypergraph.weighted import WeightedPattern
 from ..autograd import differentiable
 from ..dispatch import Implementation, Operation, backend_of, definition, in_forward_mode, not_on
 from ..segment_sum import broadcast_rows
-from ..segment_sum.linear_map import Side
+from ..segment_sum.linear_map import Side, sides_of
 from ..segment_sum.weighted import copies
 from . import cpu, triton
 from .heads import fold, unfold
@@ -68,9 +68,7 @@ class Softmax:
 def softmax_over(pairs: SparsePattern, x: Tensor) -> Softmax:
     """The sums over a pattern on the backend of ``x``."""
     module, cut = (triton, True) if backend_of(x) == "triton" else (cpu, False)
-    split, t_split = (pairs.split, pairs.t_split) if cut else (None, None)
-    rows, columns = (pairs.ptr, pairs.index, split), (pairs.t_ptr, pairs.t_index, t_split)
-    return Softmax(module.forward, module.backward, rows, columns)
+    return Softmax(module.forward, module.backward, *sides_of(pairs, cut))
 
 
 def _forward(of: Softmax, x: Tensor, logits: Tensor) -> tuple[Tensor, ...]:
