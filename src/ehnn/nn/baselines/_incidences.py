@@ -9,7 +9,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.roles import refuse_roles
 from ehnn.hypergraph.weighted import refuse_weights
 
-from ..products import check_dtype
+from ._model import node_features
 
 
 class IncidenceModel(nn.Module):
@@ -27,10 +27,4 @@ class IncidenceModel(nn.Module):
         refuse_roles(h.roles, name)
         refuse_weights(h.edge_weight, "edge_weight", name)
         refuse_weights(h.incidence_weight, "incidence_weight", name)
-        x = h.features("nodes") if x is None else x
-        if x.dim() != 2 or tuple(x.shape) != (h.num_nodes, self.d_in):
-            raise ValueError(
-                f"x must be [num_nodes, d_in] = [{h.num_nodes}, {self.d_in}], got {list(x.shape)}"
-            )
-        check_dtype(x, next(self.parameters()))
-        return x
+        return node_features(h, x, self.d_in, next(self.parameters()))

@@ -51,13 +51,7 @@ class NodeModel(nn.Module):
         """The node features that the model reads, after a check that they fit."""
         refuse_roles(h.roles, type(self).__name__)
         self._warn_of_weights(h)
-        x = h.features("nodes") if x is None else x
-        if x.dim() != 2 or tuple(x.shape) != (h.num_nodes, self.d_in):
-            raise ValueError(
-                f"x must be [num_nodes, d_in] = [{h.num_nodes}, {self.d_in}], got {list(x.shape)}"
-            )
-        check_dtype(x, next(self.parameters()))
-        return x
+        return node_features(h, x, self.d_in, next(self.parameters()))
 
     def _warn_of_weights(self, h: Hypergraph) -> None:
         given = {"edge_weight": not self.reads_edge_weight, "incidence_weight": True}
@@ -86,6 +80,15 @@ class Propagation(nn.Module):
     def propagate(self, x: Tensor, h: Hypergraph) -> Tensor:
         """``P x``: ``[num_nodes, d] → [num_nodes, d]``."""
         raise NotImplementedError
+
+
+def node_features(h: Hypergraph, x: Tensor | None, d_in: int, weight: Tensor) -> Tensor:
+    """``x [num_nodes, d_in]``, or ``h.x``; a ValueError if shape or dtype do not fit."""
+    x = h.features("nodes") if x is None else x
+    if tuple(x.shape) != (h.num_nodes, d_in):
+        raise ValueError(f"x must be [num_nodes, d_in] = [{h.num_nodes}, {d_in}], got {list(x.shape)}")
+    check_dtype(x, weight)
+    return x
 
 
 def steps(d_in: int, width: int, d_out: int, layers: int) -> list[tuple[int, int]]:
