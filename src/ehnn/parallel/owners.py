@@ -83,11 +83,10 @@ def partition(
 ) -> Partition:
     """Owners for ``ranks`` ranks, balanced by rows and incidences up to ``imbalance``.
 
-    The ``method`` ``"growing"`` is built in, and starts from ``seed``: nodes in breadth-first order, cut into
-    pieces of equal weight and improved by
-    moving nodes to where their hyperedges are. ``"mtkahypar"`` uses Mt-KaHyPar. ``"contiguous"`` only cuts
-    the numbering into pieces. ``"auto"`` takes Mt-KaHyPar where it is installed. A hyperedge goes to the rank
-    with most of its nodes.
+    The ``method`` ``"growing"`` is built in: it cuts the nodes in breadth-first order into pieces of equal
+    weight, and then moves nodes to where their hyperedges are. ``"mtkahypar"`` uses Mt-KaHyPar, and ``seed``.
+    ``"contiguous"`` only cuts the numbering into pieces. ``"auto"`` takes Mt-KaHyPar where it is installed. A
+    hyperedge goes to the rank with most of its nodes.
 
     >>> import ehnn
     >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
