@@ -34,8 +34,8 @@ def save_shards(
     """Write a file per rank and then the manifest, each atomically; returns the manifest.
 
     The manifest holds the identity of the partition, the size and SHA-256 of every file, the report of
-    balance and cut, and ``source``, whatever tells what the hypergraph was made from. It is written last: a
-    directory without it is unfinished.
+    balance and cut, and ``source`` (JSON values), which says what the hypergraph was made from. It is written
+    last: a directory without it is unfinished.
 
     >>> import ehnn
     >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])
@@ -71,7 +71,7 @@ def load_shard(directory: str | Path, ranks: Ranks, *, features: bool = True) ->
     collective. Without ``features`` it has no ``x``: for `StreamedFeatures`, which are larger than memory.
 
     A file that is missing, truncated, changed or from another partition is a ValueError that names it, on
-    every rank: nobody waits for a rank that could not start.
+    every rank, so that no rank waits for one that could not start.
 
     >>> import ehnn
     >>> h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [3, 4, 5]])

@@ -71,7 +71,7 @@ def _counted(
     ``[pairs]``; the sizes 𝓘 that occur anywhere, ``[distinct]`` or with roles ``[distinct, R, S]``; and
     weights ``[pairs]``, or None."""
     R, S = sources.num_roles, targets.num_roles
-    target, source, order, entry, count, weight = _told(h, sources, targets, max_pairs).unbind(1)
+    target, source, order, entry, count, weight = _shared_counts(h, sources, targets, max_pairs).unbind(1)
     key, where = torch.unique(target * max(sum(sources.counts), 1) + source, return_inverse=True)
     first = torch.zeros_like(key).scatter(0, where, arange_like(where))
     # Ranks that hold some of the nodes that a pair shares have each sent their count.
@@ -85,8 +85,8 @@ def _counted(
     return target[first], source[first], order[first], places(values, table)[code], sizes, weights
 
 
-def _told(h: Shard, sources: ShardFamily, targets: ShardFamily, max_pairs: int) -> Tensor:
-    """``[messages, 6]`` what the ranks know of pairs whose targets are here: for a pair and two roles the own
+def _shared_counts(h: Shard, sources: ShardFamily, targets: ShardFamily, max_pairs: int) -> Tensor:
+    """``[messages, 6]`` from all ranks, for pairs whose targets are here: for a pair and two roles the own
     target, the source over all ranks, the place of its order, the roles, a count of nodes and a weight."""
     R, S = sources.num_roles, targets.num_roles
     owner, row = _addresses(h, targets)

@@ -25,16 +25,16 @@ MOST_RANKS = 64
 
 @dataclass(frozen=True)
 class Settings:
-    """Of the partition.
+    """Settings of the partition.
 
     Attributes:
         ranks, imbalance, seed: as in `ehnn.parallel.partition`.
-        clusters: of each rank at least so many.
-        rounds: of label propagation.
-        passes: of moving nodes; the best is kept.
-        pins: largest number of members that the cut in one process is given; the largest hyperedges are left
-            out first.
-        solver: ``auto``, ``mtkahypar`` or ``growing``.
+        clusters: smallest number of clusters for each rank.
+        rounds: rounds of label propagation.
+        passes: passes in which nodes are moved; the best result is kept.
+        pins: largest number of (cluster, hyperedge) pairs in the cut, which one process makes; the largest
+            hyperedges are left out first.
+        solver: of the cut: ``auto``, ``mtkahypar`` or ``growing``.
     """
 
     ranks: int

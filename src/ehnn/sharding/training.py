@@ -70,7 +70,7 @@ class ShardRun:
                 raise ValueError(f"{name} must be one of {tuple(known)}, got {getattr(self, name)!r}")
 
     def identity(self, manifest: dict[str, Any]) -> dict[str, Any]:
-        """What tells runs apart."""
+        """The settings and data by which a run is recognised."""
         settings = {k: v for k, v in asdict(self).items() if k != "shards"}
         source = {k: v for k, v in (manifest.get("source") or {}).items() if k != "ranks"}
         return settings | {"digest": [manifest["totals"], source]}
@@ -152,7 +152,7 @@ def train_shards(run: ShardRun, out: str | Path, *, device: str = "cpu", quiet: 
 
 
 def record(run: ShardRun, manifest: dict[str, Any], result: Result, ranks: parallel.Ranks) -> dict[str, Any]:
-    """What is known about a run that has ended."""
+    """The contents of ``run.json``."""
     best = {"valid": result.best_valid[0], "epoch": result.best_epoch[0], "test": result.selected()[0]}
     settings = {k: v for k, v in asdict(run).items() if k != "shards"}
     return {
@@ -175,7 +175,7 @@ def _write_predictions(
     probability, found = logits.float().softmax(-1).max(-1)
     names = pq.read_table(Path(run.shards) / names_file(ranks.rank, ranks.size))["id"]
     classes = [str(c) for c in manifest.get("classes") or range(logits.shape[-1])]
-    part, label = _told(task.labels)
+    part, label = _part_and_label(task.labels)
     table = pa.table({
         "node": names, "predicted": _named(found, classes), "probability": probability.cpu().numpy(),
         "label": _named(label, classes), "part": _named(part, PARTS),
@@ -185,7 +185,7 @@ def _write_predictions(
         pq.write_table(table, file)
 
 
-def _told(labels: Tensor) -> tuple[Tensor, Tensor]:
+def _part_and_label(labels: Tensor) -> tuple[Tensor, Tensor]:
     """Part and label of each node; −1 if there is none."""
     has = labels >= 0
     return torch.where(has.any(1), has.int().argmax(1), -1), labels.amax(1)

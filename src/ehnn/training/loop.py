@@ -30,7 +30,7 @@ from .runs import Runs
 from .task import NotFiniteError, Result, Task
 
 DIVERGED = 10.0
-"""A loss so many times that of the first epoch (or 1, if that was less) is warned of."""
+"""There is a warning if a loss is this many times that of the first epoch (or 1, if that was less)."""
 _ONE_AT_A_TIME = Lock()
 
 
@@ -129,9 +129,9 @@ class _Trainer:
 
     @contextmanager
     def _random(self) -> Iterator[None]:
-        """For models that may draw random numbers as they train: those of the seed, in this thread alone.
+        """Models that draw random numbers as they train draw those of the seed, in this thread alone.
 
-        On a GPU, where recorded graphs know the generator of the process only, such fits wait for each other.
+        On a GPU recorded graphs use the generator of the process, so such fits wait for each other.
         """
         if not self.result.runs.draws:
             yield
@@ -165,7 +165,7 @@ class _Trainer:
                     break
 
     def _selection(self) -> dict[str, Any]:
-        """What evaluations have found so far."""
+        """The history, and the best epoch of each run so far."""
         found = self.result
         return {
             "best": found.best, "history": list(found.history), "best_valid": list(found.best_valid),
@@ -287,13 +287,13 @@ class _Trainer:
             )
 
     def out_of_patience(self) -> bool:
-        """Asked after an evaluation; between two of them there is nothing to judge by."""
+        """Whether no run has improved for ``patience`` epochs; False between two evaluations."""
         if self.config.patience is None:
             return False
         return self._evaluated() and self.epoch - self.last_gain >= self.config.patience
 
     def _evaluated(self) -> bool:
-        """Whether the last epoch was."""
+        """Whether the last epoch has been evaluated."""
         return bool(self.result.history) and self.result.history[-1]["epoch"] == self.epoch
 
     # ------------------------------------------------------------------ saving and resuming
@@ -346,7 +346,7 @@ class _Trainer:
         self._rewrite_metrics()
 
     def _rewrite_metrics(self) -> None:
-        """Lines after the checkpoint belong to epochs that will be run again."""
+        """Drop the lines after the checkpoint: their epochs will be run again."""
         if self.directory is not None and (self.directory / "metrics.jsonl").exists():
             with atomic_write(self.directory / "metrics.jsonl", "w") as file:
                 file.writelines(json.dumps(row) + "\n" for row in self.result.history)

@@ -13,7 +13,7 @@ from torch import Tensor
 from ehnn.hypergraph.pairs import without_reading
 
 MOST = 256
-"""Layouts of batches that are recorded."""
+"""Largest number of layouts of batches that are recorded."""
 
 
 @runtime_checkable
@@ -46,9 +46,8 @@ class _Recorded(NamedTuple):
 class Replayed:
     """``fn(h) -> Tensor`` with the same result and far fewer launches for batches that occur again.
 
-    Most batches occur again as the same object; a `Moving` one when there was another of its layout, over
-    which it is copied. One that is not ``reusable`` is given to ``fn`` each time (others that never come
-    back would be kept for nothing).
+    Most batches occur again as the same object. A `Moving` batch is copied over an earlier one of its layout.
+    A batch that is not ``reusable`` is given to ``fn`` each time; it would be kept in memory for nothing.
 
     The first call runs ``fn``; the second records it (``fn`` must then only launch work on the GPU: no
     synchronisation); later calls replay. What ``fn`` reads and changes (parameters, optimiser state,
@@ -57,7 +56,7 @@ class Replayed:
 
     def __init__(self, fn: Callable[[Any], Tensor], device: torch.device | str = "cuda") -> None:
         self.fn, self.device = fn, device
-        self._landed: dict[Hashable, Any] = {}
+        self._on_device: dict[Hashable, Any] = {}
         self._seen: dict[int, Any] = {}
         self._recorded: dict[int, _Recorded] = {}
         self._pool = torch.cuda.graph_pool_handle()
@@ -68,16 +67,16 @@ class Replayed:
         return self._replay_copy(h) if isinstance(h, Moving) else self._replay(h)
 
     def _replay_copy(self, h: Moving) -> Tensor:
-        landed = self._landed.get(h.layout)
-        if landed is not None:
-            landed.copy_from(h)
-            return self._replay(landed)
-        landed = h.to_device(self.device)
-        if len(self._landed) < MOST:
-            self._landed[h.layout] = landed
-            with without_reading():  # a rehearsal: kernels are compiled now, not while they are recorded
-                return self._replay(landed)
-        return self.fn(landed)
+        moved = self._on_device.get(h.layout)
+        if moved is not None:
+            moved.copy_from(h)
+            return self._replay(moved)
+        moved = h.to_device(self.device)
+        if len(self._on_device) < MOST:
+            self._on_device[h.layout] = moved
+            with without_reading():  # as while recording: kernels are compiled now, not then
+                return self._replay(moved)
+        return self.fn(moved)
 
     def _replay(self, h: Any) -> Tensor:
         key = id(h)
@@ -103,7 +102,7 @@ class Replayed:
         """Free the recordings."""
         self._recorded.clear()
         self._seen.clear()
-        self._landed.clear()
+        self._on_device.clear()
 
 
 @contextmanager

@@ -25,7 +25,7 @@ class Runs:
     Run r starts from the parameters that ``make`` draws after ``torch.manual_seed(seeds[r])``. It draws them
     in this thread alone: the random numbers of the process are not touched. Its dropout masks are a function
     of (seeds[r], module, step) alone, so the result of a run does not depend on which other runs are trained
-    beside it. Parameters that do not require gradients stay.
+    beside it. Parameters that do not require gradients are not trained.
 
     Args:
         make: builds one model; called once per run.
@@ -102,8 +102,8 @@ class Runs:
     ) -> Tensor:
         """``[runs, rows, channels]``; ``x`` may be ``[rows, d]``, or ``[runs, rows, d]``.
 
-        With ``step`` (an int64 tensor, so that a captured graph can count on) the models train, with the
-        dropout masks of that step; without it they predict. Stacked ``parameters`` stand in for the own.
+        With ``step`` (an int64 tensor, which a recorded graph can increase) the models train, with the
+        dropout masks of that step; without it they predict. Stacked ``parameters`` replace the own ones.
         """
         if self.model.training != (step is not None):
             self.model.train(step is not None)
@@ -156,7 +156,7 @@ class Runs:
         return self._flat is not None
 
     def by_factor(self, factor: Callable[[str], float]) -> dict[float, list[Tensor]]:
-        """What an optimiser steps on, by a factor of each parameter's name."""
+        """The tensors that an optimiser updates, by ``factor`` of the names of their parameters."""
         found: dict[float, list[Tensor]] = {}
         if self._flat is None:
             for name, parameter in self._learned().items():
@@ -182,7 +182,7 @@ class Runs:
             parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
     def gradients(self) -> list[Tensor]:
-        """Of all parameters that have one, ``[runs, …]`` each."""
+        """The gradients of all parameters that have one, ``[runs, …]`` each."""
         if self._flat is not None:
             return [self._flat.gradients.unsqueeze(0)]
         return [p.grad for p in self.parameters.values() if p.grad is not None]
@@ -206,7 +206,7 @@ class Runs:
         return {k: v.unsqueeze(0) for k, v in self._statistics.items()}
 
     def load(self, state: dict[str, Tensor]) -> None:
-        """Copy what `state` gave in, without a new tensor for the optimiser to lose."""
+        """Copy a `state` into the parameters in place: the optimiser keeps its tensors."""
         with torch.no_grad():
             for name, value in (self.parameters | self.statistics()).items():
                 if name in state or name in self.parameters:

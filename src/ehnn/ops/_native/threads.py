@@ -1,4 +1,4 @@
-"""Calls of C kernels on several threads: a call lets go of the interpreter's lock."""
+"""Calls of C kernels on several threads: a call releases the global interpreter lock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def in_threads(threads: int, fn: Callable[..., Any], *jobs: Iterable[Any]) -> list[Any]:
-    """``list(map(fn, *jobs))`` on so many threads; 1 or less: on this one, which costs no start."""
+    """``list(map(fn, *jobs))`` on ``threads`` threads; with 1 or less on this one, without starting any."""
     if threads <= 1:
         return list(map(fn, *jobs))
     with ThreadPoolExecutor(threads) as pool:

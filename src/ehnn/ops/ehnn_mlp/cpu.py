@@ -63,7 +63,7 @@ def _unfit_relation(overlap: Overlap, d: int) -> str | None:
     rows = overlap.num_sources, overlap.num_groups, overlap.num_targets
     most = min(FEW // d, 2 * ROWS_PER_THREAD)
     if max(rows) + overlap.num_members > most:
-        return f"the relation has more than {most} rows, of which φ by φ is as fast and uses threads"
+        return f"the relation has more than {most} rows, where separate calls of φ are as fast and threaded"
     return None if min(rows) else "there are no sources, no pairs or no targets"
 
 
