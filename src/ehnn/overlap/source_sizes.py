@@ -15,7 +15,7 @@ from .orders import Orders
 
 @dataclass(frozen=True, eq=False)
 class SourceSizes:
-    """Sources once per size 𝓘 with which they meet some target.
+    """The (source, 𝓘) that occur: a *slot* is a source and a size 𝓘 of its overlap with some target.
 
     Attributes:
         local: ``SparsePattern`` of groups × slots.
