@@ -28,7 +28,8 @@ class EHNNMLP(Layer):
         d_in, d_out: widths.
         global_interaction: False drops 𝓘 = 0 (the ablation "w/o global").
         order_embedding: False hides k, l and 𝓘 from φ and drops 𝓑 (the ablation "w/o order").
-        aggregation: ``"mean"`` as the authors ran it, or ``"sum"`` as the paper writes it.
+        aggregation: over i: ``"mean"`` as the authors ran it, or ``"sum"`` as the paper writes it. Over 𝓘 it
+            is always a sum.
         scale: a fixed factor on sums and means. The paper's is 1; 1/32 keeps sums over tens of sources
             near unit size, so that networks without normalisation train.
         order_encoding: ``"sinusoidal"`` as in the paper, or ``"number"``; see `OrderEncoding`.
