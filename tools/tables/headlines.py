@@ -86,7 +86,7 @@ def speed() -> str:
     step = "training step and evaluation, walmart-trips, H200"
     lines = [
         _against_peer("HGNN layer, 10⁶ incidences, one CPU core", "hgnn"),
-        _against_peer("EHNN-MLP layers on the same input, beside PyG's HGNN layer", "ehnn-mlp"),
+        _against_peer("two EHNN-MLP layers on the same input, compared with PyG's HGNN layer", "ehnn-mlp"),
         _against_release(f"EHNN-MLP, {step}", "walmart", model="ehnn-mlp", **graph),
         _against_release(f"EHNN-Transformer, {step}", "walmart", model="ehnn-transformer", **graph),
         _against_release(
