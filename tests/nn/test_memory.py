@@ -5,7 +5,7 @@ import torch
 
 from ehnn.nn import EHNNMLP, EHNNTransformer, Stack
 from ehnn.ops import bounded_memory, explain, use_backend
-from ehnn.ops.ehnn_mlp import again
+from ehnn.ops.ehnn_mlp import recomputed
 from ehnn.testing import random_hypergraph
 
 
@@ -45,7 +45,7 @@ def test_less_is_kept_for_the_backward_pass():
 
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_a_layer_keeps_its_input_alone_where_each_phi_does(monkeypatch, dropout):
-    monkeypatch.setattr(again, "_phi_keeps_its_input", lambda x: True)
+    monkeypatch.setattr(recomputed, "_phi_keeps_its_input", lambda x: True)
     h = random_hypergraph(3000, 2000, (2, 6), seed=0, d_node=16)
     layer, o = EHNNMLP(16, 16, dropout=dropout), h.overlap("nodes", "edges")
 
@@ -59,7 +59,7 @@ def test_a_layer_keeps_its_input_alone_where_each_phi_does(monkeypatch, dropout)
         with bounded_memory(rows=500):
             got, found = outcome()
             assert kept(layer, h.x, o) < 0.1 * everything
-            assert "ehnn_mlp: again" in str(explain(layer, h.x, o))
+            assert "ehnn_mlp: recomputed" in str(explain(layer, h.x, o))
     torch.testing.assert_close(got, want)
     for a, b in zip(found, gradients, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-3)

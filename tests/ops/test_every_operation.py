@@ -18,7 +18,7 @@ DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 ON_CPU = [
     (case, name)
     for case, name in implementations()
-    if name not in ("triton", "halves", "fused", "own", "weighted", "pipelined", "again")
+    if name not in ("triton", "halves", "fused", "own", "weighted", "pipelined", "recomputed")
 ]
 EXPECTED_TO_DECLINE = {
     ("phi of other width", "cpu"): "the width changes",

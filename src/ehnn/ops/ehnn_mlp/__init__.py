@@ -11,7 +11,7 @@ from torch import Tensor
 from ehnn.overlap import Overlap
 
 from ..dispatch import Implementation, Operation, definition
-from . import again, cpu, pipelined
+from . import cpu, pipelined, recomputed
 from .naive import EhnnMlpParts, reference_ehnn_mlp
 
 
@@ -24,7 +24,7 @@ EHNN_MLP = Operation(
     "ehnn_mlp",
     Implementation("cpu", cpu.supports, cpu.run),
     Implementation("pipelined", pipelined.supports, pipelined.run),
-    Implementation("again", again.supports, again.run),
+    Implementation("recomputed", recomputed.supports, recomputed.run),
     definition(reference_ehnn_mlp),
 )
 
