@@ -10,6 +10,7 @@ import math
 import os
 import platform
 import re
+import statistics
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -112,6 +113,16 @@ def _test_pairs(command: str) -> float:
     """Where a command names none, it is all of them."""
     found = re.search(r"--test-pairs[ =](\d+)", command)
     return int(found[1]) if found else math.inf
+
+
+def summary(values: Sequence[float]) -> dict[str, Any]:
+    """``mean``, sample ``std`` (None of a single run) and ``runs``.
+
+    >>> summary([61.0])
+    {'mean': 61.0, 'std': None, 'runs': 1}
+    """
+    std = statistics.stdev(values) if len(values) > 1 else None
+    return {"mean": statistics.mean(values), "std": std, "runs": len(values)}
 
 
 def provenance(

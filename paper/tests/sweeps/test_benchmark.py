@@ -100,6 +100,17 @@ def test_rows_have_both_rules_and_zoo_does_not_count(tmp_path: Path, monkeypatch
     assert (tmp_path / "benchmark.png").stat().st_size > 0
 
 
+def test_one_run_has_no_spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ehnn_paper.sweep import Chosen
+
+    monkeypatch.setattr(table, "sweep", lambda *args, **options: 0)
+    monkeypatch.setattr(
+        table, "choose", lambda asked, *rest: [("zoo", "mlp", Chosen([50.0], [0], (asked[0],), []))]
+    )
+    table.reproduce(["zoo"], ["mlp"], data_dir="", choices=1, runs=1, out=tmp_path, say=lambda text: None)
+    assert {(r["mean"], r["std"], r["runs"]) for r in read_rows("benchmark", tmp_path)} == {(50.0, None, 1)}
+
+
 def test_packages_are_without_tags_and_names_that_are_no_package(tmp_path: Path) -> None:
     np.savez(
         tmp_path / "few.npz", node=[0, 1, 3, 0, 2, 3, 1, 2, 0], edge=[0, 0, 0, 1, 1, 2, 3, 3, 3],

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ehnn_paper.results import provenance, write_rows
+from ehnn_paper.results import provenance, summary, write_rows
 from ehnn_paper.sweep import Trial, choose, sweep
 
 from .settings import SHAPES, TRAININGS
@@ -70,8 +69,7 @@ def rows(asked: Sequence[Trial]) -> Iterator[dict[str, Any]]:
         yield {
             "setting": f"{dataset}, {inputs}", "model": model,
             "selection": "validation", "metric": "accuracy",
-            "mean": statistics.mean(chosen.values), "std": statistics.stdev(chosen.values),
-            "runs": len(chosen.values), "paper": None,
+            **summary(chosen.values), "paper": None,
             **provenance(
                 words, seeds=range(first, first + runs), settings=settings, runs=chosen.origins
             ),

@@ -12,7 +12,6 @@ the others; a row of its own has the rank that it would have among them.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -27,7 +26,7 @@ from ehnn.nn.named import NAMED, Named
 from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import TrainConfig, fit
 from ehnn_paper.nodes.inputs import PreparedNodes
-from ehnn_paper.results import provenance, read_rows, write_rows
+from ehnn_paper.results import provenance, read_rows, summary, write_rows
 from ehnn_paper.sweep import Found, Trial, choose, sweep
 
 from .data import NOT_RANKED, labelled
@@ -165,8 +164,7 @@ def rows(
             published = PUBLISHED[rule].get(dataset, {}).get(model)
             yield {
                 "setting": dataset, "model": model, "selection": rule, "metric": "accuracy",
-                "mean": statistics.mean(chosen.values), "std": statistics.stdev(chosen.values),
-                "runs": len(chosen.values), "paper": published,
+                **summary(chosen.values), "paper": published,
                 **provenance(words, seeds=seeds, settings=chosen.settings(), runs=chosen.origins),
             }  # fmt: skip
 

@@ -11,7 +11,6 @@ validation set, so they are an upper bound of what this protocol would give.
 from __future__ import annotations
 
 import math
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
@@ -25,7 +24,7 @@ from ehnn.estimators import HypergraphClassifier
 from ehnn.estimators.models import Plan
 from ehnn.estimators.portfolio.graph_table import GraphTable
 from ehnn.training import TrainConfig, fit
-from ehnn_paper.results import provenance, write_rows
+from ehnn_paper.results import provenance, summary, write_rows
 from ehnn_paper.sweep import Found, Trial, choose, sweep
 
 from .data import FOLDS, Labelled, parts_of, read_graphs
@@ -188,10 +187,10 @@ def rows(asked: Sequence[Trial], folder: Path, command: str, seed: int) -> Itera
         seeds = [seed + fold for fold in range(FOLDS)]
         words = f"{command} --datasets {dataset} --models {model}"
         about = provenance(words, seeds=seeds, settings=chosen.settings(), runs=chosen.origins)
-        same = {"setting": dataset, "model": model, "runs": len(chosen.values)}
+        same = {"setting": dataset, "model": model}
         for metric, values in (("accuracy", chosen.values), ("seconds", seconds)):
             published = PUBLISHED.get(dataset, {}).get(model) if metric == "accuracy" else None
             yield same | {
                 "selection": "validation" if metric == "accuracy" else "none", "metric": metric,
-                "mean": statistics.mean(values), "std": statistics.stdev(values), "paper": published, **about,
+                **summary(values), "paper": published, **about,
             }  # fmt: skip
