@@ -6,9 +6,10 @@ import ctypes
 import mmap
 import sys
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from torch import Tensor
+if TYPE_CHECKING:  # the command line uses this file before it needs torch
+    from torch import Tensor
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3
 LARGEST_MMAP_THRESHOLD = 32 * 2**20
