@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_matrix
+from scipy.special import softmax
 
 import ehnn
 from ehnn.estimators.portfolio.folds import Folds, fold_count
-from ehnn.estimators.portfolio.linear import Linear
+from ehnn.estimators.portfolio.linear import Linear, linear_seconds, search_rows
 from ehnn.estimators.portfolio.nets import MLP, Schedule, mlp_seconds
 from ehnn.estimators.portfolio.outputs import Output
 from ehnn.estimators.portfolio.portfolio import Portfolio
@@ -128,3 +130,31 @@ def test_a_weak_penalty_gets_the_last_of_many_rows_right() -> None:
     y = ((x[:, 0] > 0) | (x[:, 2] > 0)).astype(np.int64)
     model = Linear(Output("classes", 2), strength=1000.0).fit(x, y, np.arange(4000), None, 0)
     assert (model.scores(x).argmax(1) == y).all()
+
+
+def test_linear_members_learn_rare_classes() -> None:
+    """The gradient of each class is small beside its share, however rare it is."""
+    generator = np.random.default_rng(0)
+    rows, classes = 6000, 12
+    y = np.minimum(generator.geometric(0.45, rows) - 1, classes - 1)
+    x = (generator.random((rows, 3 * classes)) < 0.05).astype(np.float32)
+    for column in range(3):
+        x[np.arange(rows), 3 * y + column] = generator.random(rows) < 0.6
+
+    def left(rough: bool) -> float:
+        fitted = Linear(Output("classes", classes), 1.0, rough).fit(
+            csr_matrix(x), y, np.arange(rows), None, 0
+        )
+        hot = np.eye(classes)[y]
+        gradient = x.T @ (softmax(fitted.scores(csr_matrix(x)), 1) - hot) + fitted.arrays["weight"]
+        return float((np.abs(gradient).max(0) / hot.sum(0)).max())
+
+    assert left(False) < 0.1 < left(True)
+
+
+def test_the_search_of_a_penalty_reads_fewer_rows_where_a_fit_is_long() -> None:
+    assert search_rows(50_000, linear_seconds(50_000, 20, 4)) == 50_000
+    long = linear_seconds(50_000, 800, 60)
+    assert 8000 <= search_rows(50_000, long) < 10_000
+    assert search_rows(5000, linear_seconds(5000, 20_000, 60)) == 5000
+    assert linear_seconds(5000, 10, 60, every=100_000) > 10 * linear_seconds(5000, 10, 60)

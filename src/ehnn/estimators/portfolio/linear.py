@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,22 +11,39 @@ import numpy as np
 from .outputs import Output
 
 Array = np.ndarray
-_STEPS = 120
+_STEPS, _MOST = 120, 300
+"""Steps of a fit at most, and of one with rare classes."""
 _CLOSE, _CLOSER = 1e-3, 1e-4
 """Gradients (means over the rows) at which a fit ends: with a strong penalty or few rows, and with a weak one
 and many rows, where a few that are still wrong hardly count in the mean."""
+_RARE = 0.05
+"""Where this part of the share of the rarest class is less, a fit ends at it: the gradient of a class is at
+most its share, so it would not be learned at all."""
 _FAR = 3.0
 """Other rows are clipped to this multiple of the largest value of a sparse column in fit."""
+_SOFTMAX = 20
+"""Columns that take as long as the probabilities of the classes."""
+SEARCH, _LEAST = 2.0, 8000
+"""Seconds of a fit in the search of the penalty: a longer one is tried on a part of the rows, and on how many
+at least."""
 _CONSTANT = 1e-6
 """Columns that vary by less than this share of their largest value are constant but for rounding."""
 
 
-def linear_seconds(rows: int, columns: float, width: int) -> float:
+def linear_seconds(rows: int, columns: float, width: int, every: int = 0) -> float:
     """What a fit takes on one core, roughly, with its part of the search of the penalty.
 
-    ``columns`` that are not zero, in the mean row.
+    ``columns`` that are not zero, in the mean row; ``every``: with those that are. The solver passes over
+    its coefficients some forty times in each step.
     """
-    return 3 * (5e-3 + 1e-8 * rows * columns * width)
+    one = 5e-3 + width * (1e-8 * rows * (columns + _SOFTMAX) + 8e-6 * every)
+    return one + 2 * min(one, SEARCH)
+
+
+def search_rows(rows: int, seconds: float) -> int:
+    """How many rows the search of the penalty reads, of a fit with these `linear_seconds`."""
+    one = max(seconds - 2 * SEARCH, seconds / 3)
+    return min(rows, max(_LEAST, int(rows * SEARCH / max(one, SEARCH))))
 
 
 @dataclass
@@ -40,10 +57,12 @@ class Linear:
         low, high: ``[columns]`` of dense ones: the range in fit, extended by its width on either side, to
             which other rows are clipped.
         weight: ``[columns, width]``. bias: ``[width]``.
+        rough: end early, as in the search of ``strength``.
     """
 
     output: Output
     strength: float = 1.0
+    rough: bool = False
     arrays: dict[str, Array] = field(default_factory=dict)
 
     def fit(self, x: Any, target: Array, rows: Array, weight: Array | None, seed: int) -> Linear:
@@ -56,9 +75,7 @@ class Linear:
         ready = self._ready(x[rows])
         given = None if weight is None else weight[rows]
         solve = {"classes": _classes, "labels": _labels, "numbers": _numbers}[self.output.kind]
-        self.arrays["weight"], self.arrays["bias"] = solve(
-            ready, target[rows], given, self.strength, self.output
-        )
+        self.arrays["weight"], self.arrays["bias"] = solve(ready, target[rows], given, self)
         return self
 
     def scores(self, x: Any) -> Array:
@@ -94,17 +111,16 @@ def _inverse(scale: Array) -> Array:
     return np.where(scale > 1e-9, 1 / np.maximum(scale, 1e-9), 0.0).astype(np.float32)
 
 
-def _classes(x: Any, y: Array, weight: Array | None, strength: float, output: Output) -> tuple[Array, Array]:
+def _classes(x: Any, y: Array, weight: Array | None, of: Linear) -> tuple[Array, Array]:
     from sklearn.linear_model import LogisticRegression
 
     found = np.unique(y)
-    coefficients = np.zeros((x.shape[1], output.width), np.float32)
-    bias = np.full(output.width, -8.0)
+    coefficients = np.zeros((x.shape[1], of.output.width), np.float32)
+    bias = np.full(of.output.width, -8.0)
     if len(found) < 2 or x.shape[1] == 0:
-        bias = np.log(output.prior(y, weight))
+        bias = np.log(of.output.prior(y, weight))
         return coefficients, bias
-    close = _CLOSE if strength <= 1 else min(_CLOSE, max(_CLOSER, 0.5 / len(y)))
-    model = LogisticRegression(C=strength, max_iter=_STEPS, tol=close)
+    model = LogisticRegression(C=of.strength, **_until(y, of))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # not converged: the validation rows judge it
         model.fit(x, y, weight)
@@ -113,22 +129,29 @@ def _classes(x: Any, y: Array, weight: Array | None, strength: float, output: Ou
         coef, intercept = np.concatenate([-coef, coef]) / 2, np.concatenate([-intercept, intercept]) / 2
     coefficients[:, found] = coef.T
     bias[found] = intercept
-    if len(found) < output.width:  # classes without a row here are the least likely
-        bias[np.setdiff1d(np.arange(output.width), found)] = intercept.min() - 4.0
+    if len(found) < of.output.width:  # classes without a row here are the least likely
+        bias[np.setdiff1d(np.arange(of.output.width), found)] = intercept.min() - 4.0
     return coefficients, bias
 
 
-def _labels(x: Any, y: Array, weight: Array | None, strength: float, output: Output) -> tuple[Array, Array]:
-    binary = Output("classes", 2)
+def _until(y: Array, of: Linear) -> dict[str, Any]:
+    """When a fit of classes ends."""
+    rare = _CLOSE if of.rough else _RARE * float(np.unique(y, return_counts=True)[1].min()) / len(y)
+    weak = _CLOSE if of.strength <= 1 else 0.5 / len(y)
+    return {"max_iter": _MOST if rare < _CLOSE else _STEPS, "tol": max(_CLOSER, min(_CLOSE, rare, weak))}
+
+
+def _labels(x: Any, y: Array, weight: Array | None, of: Linear) -> tuple[Array, Array]:
+    binary = replace(of, output=Output("classes", 2))
     parts = []
     for column in y.T:
         rows = np.flatnonzero(~np.isnan(column))
         given = None if weight is None else weight[rows]
-        parts.append(_classes(x[rows], column[rows].astype(np.int64), given, strength, binary))
+        parts.append(_classes(x[rows], column[rows].astype(np.int64), given, binary))
     return np.stack([w[:, 1] - w[:, 0] for w, _ in parts], 1), np.array([b[1] - b[0] for _, b in parts])
 
 
-def _numbers(x: Any, y: Array, weight: Array | None, strength: float, output: Output) -> tuple[Array, Array]:
+def _numbers(x: Any, y: Array, weight: Array | None, of: Linear) -> tuple[Array, Array]:
     from sklearn.linear_model import Ridge
 
     weights, biases = [], []
@@ -139,7 +162,7 @@ def _numbers(x: Any, y: Array, weight: Array | None, strength: float, output: Ou
             weights.append(np.zeros(x.shape[1]))
             biases.append(float(np.mean(column[rows])) if len(rows) else 0.0)
             continue
-        model = Ridge(alpha=1 / strength, solver="auto").fit(x[rows], column[rows], given)
+        model = Ridge(alpha=1 / of.strength, solver="auto").fit(x[rows], column[rows], given)
         weights.append(model.coef_)
         biases.append(float(model.intercept_))
     return np.stack(weights, 1).astype(np.float32), np.array(biases)

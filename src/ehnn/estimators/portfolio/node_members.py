@@ -38,7 +38,8 @@ def node_members(
     count = _Columns(table, output.width)
 
     def linear(name: str, *blocks: str, new: bool = False, always: bool = True) -> Spec:
-        seconds = linear_seconds(labelled, count(blocks), output.width)
+        every = table.by_role.shape[1] if "members" in blocks else 0
+        seconds = linear_seconds(labelled, count(blocks), output.width, every)
         return Spec(f"linear: {name}", "linear", blocks, (), new, seconds, always)
 
     def vote(name: str, block: str, kind: str = "shares") -> Spec:
@@ -59,12 +60,12 @@ def node_members(
             ]
         else:
             specs += [linear("spectral", "spectral", "degree", *votes)]
-        specs += [linear("hyperedges", "members", always=False)]
+        members = [linear("hyperedges", "members", always=False)]
     else:
-        votes = ()
+        members, votes = [], ()
     mlp, *others = _learners(table, output, labelled, votes)
     networks = _networks(table, votes, plan, share)
-    return [*specs, mlp, *networks[:1], *others, *networks[1:]]
+    return [*specs, mlp, *networks[:1], *members, *others, *networks[1:]]
 
 
 class _Columns:

@@ -14,9 +14,10 @@ from ehnn.training import Progress
 
 from .budget import Clock
 from .folds import FEW, Folds
+from .linear import search_rows
 from .members import Member, Spec
 from .metrics import summary
-from .outputs import Output
+from .outputs import SALT, Output
 from .selection import class_bias, greedy, guarded, hedged, hopeless, shrunk, temperature
 
 Array = np.ndarray
@@ -155,8 +156,10 @@ class Portfolio:
     def _tuned(self, spec: Spec, tables: list[Any], folds: Folds, weight: Array | None) -> Spec:
         """The spec with the best penalty: from 1, down or up as long as it gets better.
 
-        It is judged on all folds of few rows, on the first of many.
+        It is judged on all folds of few rows, on the first of many; fits end early, and
+        one that takes long is tried on a part of the rows.
         """
+        kept = [_drawn(rows, search_rows(len(rows), spec.seconds), self.seed) for rows in folds.train]
         used = len(tables) if len(folds.rows) < FEW else 1
         end = sum(map(len, folds.place[:used]))
         goal, share = folds.goal[:end], folds.weight[:end]
@@ -164,8 +167,8 @@ class Portfolio:
 
         def loss(strength: float) -> float:
             if strength not in losses:
-                trial = spec.with_options(strength=strength)
-                parts = zip(tables[:used], folds.train, folds.asked, strict=False)
+                trial = spec.with_options(strength=strength, rough=True)
+                parts = zip(tables[:used], kept, folds.asked, strict=False)
                 found = [self._fitted(trial, t, rows, weight, 0).scores(t, asked) for t, rows, asked in parts]
                 scores = np.concatenate(found)
                 power = temperature(self.output, scores, goal, share)
@@ -217,3 +220,10 @@ class Portfolio:
         models = self.members[name]
         mean = self.output.blend([m.scores(table) for m in models], [1 / len(models)] * len(models))
         return self.output.sharpen(mean, self.powers.get(name, 1.0))
+
+
+def _drawn(rows: Array, count: int, seed: int) -> Array:
+    """``count`` of the rows; all of them in their order, if they are not more."""
+    if count >= len(rows):
+        return rows
+    return np.sort(np.random.default_rng([SALT, seed]).permutation(rows)[:count])
