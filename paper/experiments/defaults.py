@@ -41,6 +41,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -109,6 +110,7 @@ def attempt(given: tuple[Cell, str, str, str, int]) -> str:
 def compute(cell: Cell, data_dir: str, device: str, out: str, threads: int) -> str:
     """Compute a cell and keep its figures; returns a line to show."""
     torch.set_num_threads(threads)
+    threadpool_limits(threads)
     data = sets.load(cell.dataset, data_dir)
     train, valid, test = sets.split(data, cell.seed)
     start, used = time.monotonic(), time.process_time()
