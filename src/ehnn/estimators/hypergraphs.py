@@ -25,7 +25,7 @@ from .features import Features, check_features
 from .finite import finite_outputs
 from .inputs import as_hypergraph
 from .kinds import Classifies, Regresses
-from .labels import as_list, hidden_minus_ones
+from .labels import as_list
 from .portfolio.outputs import Output
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
@@ -53,6 +53,9 @@ class HypergraphEstimator(Estimator):
     def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         raise NotImplementedError
 
+    def _given(self, y: Any, own: bool = False) -> Any:
+        raise NotImplementedError
+
     @renamed_argument("hypergraphs", "h")
     @all_or_nothing
     def fit(self: Self, h: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -75,7 +78,7 @@ class HypergraphEstimator(Estimator):
             ):
                 warn_unread(one, type(self).__name__)
                 break
-        members, values = as_members(h), as_list(hidden_minus_ones(y), "labels of hypergraphs")
+        members, values = as_members(h), as_list(self._given(y), "labels of hypergraphs")
         if len(values) != len(members):
             raise ValueError(f"y must have one row per hypergraph ({len(members)}), got {len(values)}")
         given_weight = row_weights(sample_weight, len(values))
@@ -149,7 +152,7 @@ class HypergraphEstimator(Estimator):
         ``y`` and ``sample_weight`` are as in `fit`.
         """
         logits = self._logits(h)
-        values = as_list(hidden_minus_ones(y), "labels of hypergraphs")
+        values = as_list(self._given(y), "labels of hypergraphs")
         if len(values) != logits.shape[0]:
             raise ValueError(f"y must have one row per hypergraph ({logits.shape[0]}), got {len(values)}")
         target = self.targets_.encode(values)

@@ -25,7 +25,7 @@ from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, incidence_lines
 from .judging import judging_labels
 from .kinds import Classifies
-from .labels import as_list, has_names, hidden_minus_ones
+from .labels import as_list, has_names
 from .portfolio.outputs import Output
 from .targets import targets_from
 from .weights import check_weights, counted, in_order_of, row_weights, score_weights
@@ -77,7 +77,9 @@ class IncidenceClassifier(Classifies, Estimator):
         check_weights(graph, self.model)
         lines = incidence_lines(h, graph)
         check_same_order(h, y=y, sample_weight=sample_weight)
-        values = incidence_values(graph, h.y if y is None and isinstance(h, TableData) else y, lines)
+        values = incidence_values(
+            graph, h.y if y is None and isinstance(h, TableData) else self._given(y), lines
+        )
         self.targets_ = self._learn(values)
         target = self.targets_.encode(values)
         rows = incidence_weights(graph, y, sample_weight, lines)
@@ -129,7 +131,7 @@ class IncidenceClassifier(Classifies, Estimator):
         y = h.y if y is None and isinstance(h, TableData) else y
         lines = incidence_lines(h, graph)
         check_same_order(h, y=y, sample_weight=sample_weight)
-        target = self.targets_.encode(incidence_values(graph, y, lines))
+        target = self.targets_.encode(incidence_values(graph, self._given(y), lines))
         given = incidence_weights(graph, y, sample_weight, lines)
         if lines is not None:
             target, given = target[lines], None if given is None else given[lines]
@@ -194,7 +196,6 @@ def incidence_values(h: Hypergraph, y: Any, lines: np.ndarray | None = None) -> 
 
     ``lines``: the incidence that each entry of a sequence is of; None: they are in that order.
     """
-    y = hidden_minus_ones(y)
     if _by_name(y, lines) and not isinstance(y, Mapping):
         y = dict(zip(y.index.tolist(), as_list(y), strict=True))
     if not isinstance(y, Mapping):

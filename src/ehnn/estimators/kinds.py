@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ehnn._utils.moved import renamed_argument
 
-from .labels import is_matrix, refuse_lists_of_names
+from .labels import hidden_minus_ones, is_matrix, refuse_lists_of_names
 from .targets import Classes, MultiLabel, Numbers, Targets
 
 
@@ -35,6 +35,10 @@ class Classifies:
     def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         refuse_lists_of_names(values)
         return MultiLabel.learn(values) if is_matrix(values) else Classes.learn(values)
+
+    def _given(self, y: Any, own: bool = False) -> Any:
+        """Labels as the user gives them; ``own``: they are those of the hypergraph."""
+        return hidden_minus_ones(y, own=own)
 
     @property
     def classes_(self) -> np.ndarray:
@@ -66,6 +70,10 @@ class Regresses:
     """One or several numbers for each row."""
 
     _estimator_type = "regressor"
+
+    def _given(self, y: Any, own: bool = False) -> Any:
+        """Numbers as the user gives them."""
+        return hidden_minus_ones(y, numbers=True)
 
     def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         return Numbers.learn(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -90,11 +91,25 @@ def minus_one_is_a_class(values: Sequence[Any]) -> bool:
     return False
 
 
-def hidden_minus_ones(y: Any) -> Any:
-    """An integer tensor as a list with None for -1, which means no label there; anything else as it is."""
-    if isinstance(y, Tensor) and not y.is_floating_point() and y.ndim == 1:
-        return [None if v == -1 else v for v in y.tolist()]
-    return y
+def hidden_minus_ones(y: Any, numbers: bool = False, own: bool = False) -> Any:
+    """An integer tensor as a list with None for -1, which means no label there; anything else as it is.
+
+    There is a warning where -1 may be meant as a ``number`` or class, unless the labels are a hypergraph's
+    ``own``, as readers of files make them.
+    """
+    if not isinstance(y, Tensor) or y.is_floating_point() or y.ndim != 1:
+        return y
+    found = [None if v == -1 else v for v in y.tolist()]
+    others = {v for v in found if v is not None}
+    doubtful = numbers or (not own and (others <= {0, 1} or min(others) < 0))
+    if None in found and others and doubtful:
+        remedy = "make it a tensor of floats" if numbers else "give a list of text"
+        warnings.warn(
+            f"-1 in a tensor of integers means that there is no label: {found.count(None)} of {len(found)} "
+            f"rows; to keep it as a {'number' if numbers else 'class'}, {remedy}",
+            stacklevel=5,
+        )
+    return found
 
 
 def plain_class(value: Any) -> Any:

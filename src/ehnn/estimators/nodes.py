@@ -28,7 +28,7 @@ from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, node_numbers
 from .judging import judging_labels
 from .kinds import Classifies, Regresses
-from .labels import as_list, has_names, hidden_minus_ones
+from .labels import as_list, has_names
 from .models import Plan
 from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
@@ -71,6 +71,9 @@ class NodeEstimator(Estimator):
     _row: ClassVar[str] = "node"
 
     def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
+        raise NotImplementedError
+
+    def _given(self, y: Any, own: bool = False) -> Any:
         raise NotImplementedError
 
     # ------------------------------------------------------------------ fit
@@ -182,7 +185,7 @@ class NodeEstimator(Estimator):
             graph = self._rows_of(self.hypergraph).to("cpu")
             given = as_list(h, f"{self._row}s")
             nodes = node_numbers(graph, given, self._row, self._row)
-            values = as_list(hidden_minus_ones(y))
+            values = as_list(self._given(y))
             if has_names(y) and y.index.tolist() != given and set(y.index) == set(given):
                 raise ValueError(f"y has the {self._row}s in another order: give y.loc[{self._row}s]")
             if len(values) != len(nodes):
@@ -193,9 +196,10 @@ class NodeEstimator(Estimator):
         graph = _named_rows(h) if isinstance(h, Asked) else self._rows_of(h).to("cpu")
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
-        if y is None:
+        own = y is None
+        if own:
             y = h.y if isinstance(h, TableData) else graph.y
-        y = hidden_minus_ones(y)
+        y = self._given(y, own)
         if y is None:
             name = type(self).__name__
             raise ValueError(
@@ -417,8 +421,10 @@ class NodeClassifier(Classifies, NodeEstimator):
     """Which class is a node of? One of several classes, or several yes/no labels.
 
     ``y`` of `fit`: classes (text or integers; None or NaN: no label), or a matrix of 0 and 1 (NaN or -1:
-    missing). -1 also means no label, except where None or NaN do or another label is negative; with 0 and 1
-    alone it is an error. ``classes_`` has the classes in the order of the columns of ``predict_proba``.
+    missing). -1 also means no label, with a warning, except where None or NaN do or another label is
+    negative; with 0 and 1 alone it is an error. A tensor of integers has no NaN: there, -1 always means no
+    label, with a warning where it may be a class. ``classes_`` has the classes in the order of the columns of
+    ``predict_proba``.
 
     >>> edges = [["ann", "bob", "cy"], ["cy", "dan"], ["eve", "flo", "gus"], ["gus", "hal"]] * 2
     >>> model = NodeClassifier(model="ehnn-mlp", width=16, epochs=30, validation_fraction=0)

@@ -33,6 +33,7 @@ class Classes:
     def learn(cls, values: Sequence[Any]) -> Classes:
         """From the labels to fit."""
         kept = minus_one_is_a_class(values)
+        hidden = 0 if kept else sum(map(is_minus_one, values))
         found = {plain_class(v) for v in values if not is_missing(v) and (kept or not is_minus_one(v))}
         if not found:
             raise ValueError(f"not one of the {len(values)} rows has a label")
@@ -42,8 +43,14 @@ class Classes:
                 f"labels must be all text or all numbers, got both: {short(sorted(found, key=str))}"
             )
         if len(found) == 1:
-            hint = "; -1 means no label" if any(v == -1 for v in values if isinstance(v, int)) else ""
+            hint = "; -1 means no label" if hidden else ""
             raise ValueError(f"there is only one class, {short(next(iter(found)))}{hint}")
+        if hidden:
+            warnings.warn(
+                f"-1 is taken for no label in {hidden} of {len(values)} rows: give None or NaN to say so; to "
+                "keep it as a class, give classes as text",
+                stacklevel=4,
+            )
         written = sorted(v for v in found if v in _NO_LABEL)
         if written:
             warnings.warn(
@@ -60,7 +67,7 @@ class Classes:
     def encode(self, values: Sequence[Any]) -> Tensor:
         """``[rows]``; a class that was not there in fit is an error."""
         number = {c: i for i, c in enumerate(self.classes)}
-        kept = -1 in number
+        kept = -1 in number or minus_one_is_a_class([*values, *self.classes])
         plain = [None if is_missing(v) or (is_minus_one(v) and not kept) else plain_class(v) for v in values]
         unknown = next((v for v in plain if v is not None and v not in number), None)
         if unknown is not None:
@@ -129,6 +136,11 @@ class MultiLabel(_Rows):
     @classmethod
     def learn(cls, values: Sequence[Any]) -> MultiLabel:
         table = as_matrix(values, None)
+        if bool((table == -1).any()) and not bool((table == 0).any()):
+            raise ValueError(
+                "a matrix of labels has -1 and 1 but no 0: is -1 no, or no label? Write 0 for no, and NaN "
+                "for no label"
+            )
         empty = (~(table >= 0).any(0)).nonzero()
         if len(empty):
             raise ValueError(
