@@ -61,3 +61,23 @@ def test_minus_one_is_scored_as_it_is_learned() -> None:
     model = fitted([0, 1, None, 1, 0, 1])
     with pytest.raises(ValueError, match="is -1 a class, or no label"):
         model.score(EDGES, [-1, 1, -1, 1, 1, 1])
+
+
+# ---------------------------------------------------------------------- classes that may be one, or none
+
+
+@pytest.mark.parametrize(
+    ("y", "told"),
+    [
+        (["Yes", "yes", "no"], "classes that may be one: 'Yes' and 'yes' count as different"),
+        (["a", "a ", "b"], "classes that may be one: 'a' and 'a ' count as different"),
+        (["1", "1.0", "2"], "classes that may be one: '1' and '1.0' count as different"),
+        ([True, 1, 0], "labels are truths and numbers: True and 1 are one class"),
+        (["a", "b", ""], "'' is taken for a class; where it means that there is no label, give None"),
+        (["a", "b", "NA"], "'NA' is taken for a class"),
+        (["a", "b", "?"], r"'\?' is taken for a class"),
+    ],
+)
+def test_classes_that_may_be_one_or_none_are_told(y: list[Any], told: str) -> None:
+    with pytest.warns(UserWarning, match=told):
+        fitted(y * 2)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ehnn._utils.moved import renamed_argument
 
-from .labels import hidden_minus_ones, is_matrix, refuse_lists_of_names
+from .labels import hidden_minus_ones, is_matrix, refuse_lists_of_names, warn_of_doubts
 from .targets import Classes, MultiLabel, Numbers, Targets
 
 
@@ -27,6 +27,7 @@ class Classifies:
 
     if TYPE_CHECKING:  # of the estimator that this is mixed into
         targets_: Targets = field(init=False)
+        reader_: Any = field(init=False)
 
         def _check_fitted(self) -> None: ...
         def _logits(self, h: Any) -> Tensor: ...
@@ -34,7 +35,12 @@ class Classifies:
 
     def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         refuse_lists_of_names(values)
-        return MultiLabel.learn(values) if is_matrix(values) else Classes.learn(values)
+        if is_matrix(values):
+            return MultiLabel.learn(values)
+        found = Classes.learn(values)
+        if self.reader_ is None:  # remarks on the labels of a table are among those of the table
+            warn_of_doubts(values)
+        return found
 
     def _given(self, y: Any, own: bool = False) -> Any:
         """Labels as the user gives them; ``own``: they are those of the hypergraph."""

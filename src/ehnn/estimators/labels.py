@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ehnn._utils.validation import is_missing, short
+from ehnn.tables.labels import alike_classes, like_blank
 
 _ROW = (list, tuple, np.ndarray)
 """What a row of a matrix of labels may be."""
@@ -123,6 +124,23 @@ def plain_class(value: Any) -> Any:
     if not isinstance(value, int):
         raise ValueError(f"a label must be text or an integer, got {short(value)}")
     return value
+
+
+def warn_of_doubts(values: Sequence[Any]) -> None:
+    """Warnings where classes may be something else: two spellings of one class, no label, or truths."""
+    told = []
+    if alike := alike_classes(values):
+        told.append(f"classes that may be one: {alike}")
+    if (blank := like_blank(values)) is not None:
+        told.append(
+            f"{blank!r} is taken for a class; where it means that there is no label, give None or NaN in a "
+            "list or an array of objects: NumPy makes text of NaN beside text"
+        )
+    truths = {isinstance(v, bool) for v in values if isinstance(v, int)}
+    if len(truths) > 1:
+        told.append("labels are truths and numbers: True and 1 are one class, False and 0 are one class")
+    for remark in told:
+        warnings.warn(remark, stacklevel=5)
 
 
 def _number(value: Any) -> float:

@@ -19,9 +19,6 @@ from ehnn.tasks.scores import accuracy, cross_entropy
 from .finite import HUGE, finite_outputs
 from .labels import as_matrix, is_matrix, is_minus_one, minus_one_is_a_class, plain_class
 
-_NO_LABEL = frozenset(("nan", "None", "<NA>", "NaT"))
-"""What missing labels become where they are made text."""
-
 
 @dataclass(frozen=True)
 class Classes:
@@ -49,13 +46,6 @@ class Classes:
             warnings.warn(
                 f"-1 is taken for no label in {hidden} of {len(values)} rows: give None or NaN to say so; to "
                 "keep it as a class, give classes as text",
-                stacklevel=4,
-            )
-        written = sorted(v for v in found if v in _NO_LABEL)
-        if written:
-            warnings.warn(
-                f"{written[0]!r} is taken for a class; where it means that there is no label, give None or "
-                "NaN in a list or an array of objects: NumPy makes text of NaN beside text",
                 stacklevel=4,
             )
         return cls(tuple(sorted(found)))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ehnn._utils.validation import short
+from ehnn.io._cells import is_missing
 from ehnn.io._csv_values import as_numbers
 
+from .alike import plain_name
 from .columns import not_finite, values_of
 from .sheet import Columns
 
@@ -57,10 +59,9 @@ def read_labels(columns: Columns, name: str, count: int, numeric: bool, hint: st
 def class_remarks(values: Sequence[Any]) -> list[str]:
     """Remarks where classes may be something else: two spellings of one class, or numbers."""
     distinct = {v for v in values if v is not None}
-    remarks = [f"classes that differ in case: {alike}"] if (alike := _alike_classes(values)) else []
-    blanks = sorted(v for v in distinct if isinstance(v, str) and v.casefold() in _LIKE_BLANK)
-    if blanks:
-        remarks.append(f"a class {short(blanks[0])}; where it means that there is no label, leave it blank")
+    remarks = [f"classes that may be one: {alike}"] if (alike := alike_classes(values)) else []
+    if (blank := like_blank(values)) is not None:
+        remarks.append(f"a class {short(blank)}; where it means that there is no label, leave it blank")
     if len(distinct) > MANY_NUMBERS and all(_is_number(str(v)) for v in distinct):
         remarks.append(
             f"{len(distinct)} different numbers, read as classes; to predict a number: --regression"
@@ -75,13 +76,28 @@ def _is_number(text: str) -> bool:
         return False
 
 
-def _alike_classes(values: Sequence[Any]) -> str:
-    """Two classes that are one in lower case, or nothing."""
+def alike_classes(values: Iterable[Any]) -> str:
+    """Two classes of text that may be one and count as different, or nothing.
+
+    >>> alike_classes(["yes", "no", "Yes "]), alike_classes(["1", "1.0"])
+    ("'Yes ' and 'yes' count as different", "'1' and '1.0' count as different")
+    """
     seen: dict[str, str] = {}
     for value in sorted({v for v in values if isinstance(v, str)}):
-        if (before := seen.setdefault(value.casefold(), value)) != value:
-            return f"{short(before)} and {short(value)}"
+        if (before := seen.setdefault(_writing(value), value)) != value:
+            return f"{short(before)} and {short(value)} count as different"
     return ""
+
+
+def _writing(value: str) -> str:
+    """A class without what may be a matter of writing: capitals, white space, zeros of a number."""
+    return str(float(value)) if _is_number(value) else plain_name(value)
+
+
+def like_blank(values: Iterable[Any]) -> str | None:
+    """The first class of text that may be a way to say that there is none, if there is one."""
+    texts = sorted({v for v in values if isinstance(v, str)})
+    return next((v for v in texts if is_missing(v) or v.strip().casefold() in _LIKE_BLANK), None)
 
 
 def _check_classes(distinct: list[str], numbers: np.ndarray, labelled: int, where: str) -> None:
