@@ -81,3 +81,73 @@ def test_minus_one_is_scored_as_it_is_learned() -> None:
 def test_classes_that_may_be_one_or_none_are_told(y: list[Any], told: str) -> None:
     with pytest.warns(UserWarning, match=told):
         fitted(y * 2)
+
+
+# ---------------------------------------------------------------------- which row a label is of
+
+pd = pytest.importorskip("pandas")
+PAIRS = pd.DataFrame({"node": [10, 3, 20, 3, 0, 1, 4, 20, 10], "set": list("aaabbbccc")})
+
+
+def taken(y: Any, h: Any = PAIRS) -> dict[Any, Any]:
+    """The label that each node gets in `fit`."""
+    graph, nodes, values = ehnn.NodeClassifier()._labels(h, y)
+    names = graph.node_names or range(graph.num_nodes)
+    places = range(len(values)) if nodes is None else nodes.tolist()
+    return {names[i]: value for i, value in zip(places, values, strict=True)}
+
+
+def test_row_numbers_that_are_names_of_nodes_are_told() -> None:
+    """What a filter leaves of a table: rows 1, 3 and 4, and there are nodes 1, 3 and 4."""
+    y = pd.Series(list("ababab")).iloc[[1, 3, 4]]
+    with pytest.warns(UserWarning, match=r"is 1 the label of node 1 or of row 1 \(node 3\)\? It"):
+        assert taken(y) == {1: "b", 3: "b", 4: "a"}
+    assert taken(y.rename_axis("node")) == {1: "b", 3: "b", 4: "a"}
+    assert taken(pd.Series(["a", "b"], index=[3, 20])) == {3: "a", 20: "b"}  # no row has number 20
+    with pytest.raises(ValueError, match=r"2 is not a node.*seems to hold numbers of rows"):
+        taken(pd.Series(list("ababab")).iloc[[1, 2, 4]])
+    other = ehnn.Hypergraph.from_edges([[0, 1, 2]], node_names=(2, 0, 1))
+    with pytest.warns(UserWarning, match="taken for rows in the order of the nodes"):
+        assert taken(pd.Series(list("abc")), other) == {2: "a", 0: "b", 1: "c"}
+    assert taken(pd.Series(list("abc"), index=[0, 2, 4]), EDGES) == {0: "a", 2: "b", 4: "c"}
+
+
+def test_labels_by_position_of_nodes_that_are_numbers_out_of_order_are_told() -> None:
+    with pytest.warns(UserWarning, match="are numbers in the order in which they first appear: 10, 3"):
+        assert taken(list("ababab"))[10] == "a"
+    taken(list("ababab"), ehnn.estimators.as_hypergraph(PAIRS))  # whose order can be seen
+    taken(list("ababab"), PAIRS.sort_values("node"))
+
+
+def test_frames_with_names_beside_labels_are_refused() -> None:
+    y = pd.DataFrame({"node": [10, 3, 20, 0, 1, 4], "age": [1.0, 2, 3, 4, 5, 6]})
+    with pytest.raises(ValueError, match=r"rows as a column.*dict\(zip\(y\['node'\], y\['age'\]\)\)"):
+        ehnn.NodeRegressor().fit(PAIRS, y)
+    assert taken(dict(zip(y["node"], y["age"], strict=True)))[20] == 3.0
+
+
+def test_weights_with_names_are_found_by_name_also_where_labels_have_none() -> None:
+    y = [0, 1, 0, 1, 0, 1]
+    weight = pd.Series([1.0, 2, 3, 4, 5, 6], index=[5, 4, 3, 2, 1, 0])
+    by_name, by_row = (ehnn.NodeClassifier(**QUICK).fit(EDGES, y, w) for w in (weight, [6, 5, 4, 3, 2, 1]))
+    np.testing.assert_array_equal(by_name.predict_proba(EDGES), by_row.predict_proba(EDGES))
+    sets = {"a": ["x", "y", "z"], "b": ["x", "y"], "c": ["y", "z"]}
+    model = ehnn.IncidenceClassifier(budget="fast").fit(sets, [0, 1, 0, 0, 1, 0, 1])
+    right = model.predict(sets) == [0, 1, 0, 0, 1, 0, 1]
+    pairs = [(v, e) for e, members in sets.items() for v in members]
+    one = pd.Series(1.0 * np.arange(7), pd.MultiIndex.from_tuples(pairs)).iloc[::-1]
+    score = model.score(sets, [0, 1, 0, 0, 1, 0, 1], one)
+    assert score == pytest.approx(right @ np.arange(7) / 21)
+    assert score == model.score(sets, [0, 1, 0, 0, 1, 0, 1], dict(one))
+
+
+def test_two_labels_of_one_incidence_are_refused() -> None:
+    index = pd.MultiIndex.from_tuples([("x", "a"), ("y", "a"), ("x", "a")])
+    with pytest.raises(ValueError, match=r"y: \('x', 'a'\) has two labels, 0 and 1"):
+        ehnn.IncidenceClassifier(budget="fast").fit({"a": ["x", "y"]}, pd.Series([0, 1, 1], index))
+
+
+def test_labels_by_position_of_members_in_another_order_are_told() -> None:
+    sets = {"a": ["x", "y", "z"], "b": ["x", "y"], "c": ["z", "y"]}
+    with pytest.warns(UserWarning, match="members of hyperedges are given in another order"):
+        ehnn.IncidenceClassifier(budget="fast").fit(sets, [0, 1, 0, 0, 1, 0, 1])

@@ -102,6 +102,7 @@ def test_index_of_a_pandas_series(kinds: ehnn.Hypergraph) -> None:
         fitted.score(h, pd.Series(y[:30]))
 
 
+@pytest.mark.filterwarnings("ignore:y has a label per node by position")
 def test_order_of_a_label_per_node() -> None:
     """Numbers from 0 by number, names by first appearance."""
     pd = pytest.importorskip("pandas")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from ehnn._utils.validation import is_missing, short
 from ehnn.hypergraph import Hypergraph
+from ehnn.io.named import in_order
 from ehnn.tables import TableData
 from ehnn.tables.frames import is_frame
 
@@ -25,7 +27,7 @@ from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, incidence_lines
 from .judging import judging_labels
 from .kinds import Classifies
-from .labels import as_list, has_names
+from .labels import as_list, has_names, plain
 from .portfolio.outputs import Output
 from .targets import targets_from
 from .weights import check_weights, counted, in_order_of, row_weights, score_weights
@@ -63,10 +65,11 @@ class IncidenceClassifier(Classifies, Estimator):
 
         Args:
             h, y: the hypergraph, and a label for each incidence.
-            sample_weight: a number for each row of ``y``, by name where ``y`` is.
-            validation: a boolean for each incidence: its label compares the members and is not trained on.
-                By default some labelled hyperedges are drawn. Give it where new hyperedges differ from those
-                drawn, such as copies of one hyperedge that stay together.
+            sample_weight: a number for each row of ``y``, or by (node, hyperedge), as it must be where ``y``
+                is.
+            validation: a boolean for each incidence, or by (node, hyperedge): its label compares the members
+                and is not trained on. By default some labelled hyperedges are drawn. Give it where new
+                hyperedges differ from those drawn, such as copies of one hyperedge that stay together.
         """
         assert isinstance(self, IncidenceClassifier)
         if self.model != "auto":
@@ -77,6 +80,8 @@ class IncidenceClassifier(Classifies, Estimator):
         check_weights(graph, self.model)
         lines = incidence_lines(h, graph)
         check_same_order(h, y=y, sample_weight=sample_weight)
+        if y is not None and not _by_name(y, lines):
+            warn_of_order(h, graph)
         values = incidence_values(
             graph, h.y if y is None and isinstance(h, TableData) else self._given(y), lines
         )
@@ -87,9 +92,11 @@ class IncidenceClassifier(Classifies, Estimator):
         judging = None
         if validation is not None:
             labelled = self.targets_.labelled(target).numpy()
-            judging = judging_labels(
-                _of_incidences(np.asarray(validation), lines, graph), labelled, "incidence"
-            )
+            if _by_name(validation, lines):
+                chosen: Any = _of_pairs(graph, y, validation, lines, False, "validation")
+            else:
+                chosen = _of_incidences(np.asarray(validation), lines, graph)
+            judging = judging_labels(chosen, labelled, "incidence")
         self.history_, self.best_epoch_ = [], 0
         self.n_features_in_ = 0 if graph.x is None else graph.x.shape[1]
         output = Output.of(self.targets_)
@@ -191,13 +198,28 @@ def check_same_order(frame: Any, **given: Any) -> None:
             )
 
 
+def warn_of_order(given: Any, h: Hypergraph) -> None:
+    """A warning where members of lists are not in the order of ``h.index``, in which labels are taken."""
+    lists = given.values() if isinstance(given, Mapping) else given
+    if not isinstance(given, (Mapping, list, tuple)) or "incidences" in given:
+        return
+    number = {name: i for i, name in enumerate(h.node_names or range(h.num_nodes))}
+    nodes = [number[plain(v)] for members in lists for v in in_order(members)]
+    if len(nodes) == h.num_incidences and nodes != h.index[0].tolist():
+        warnings.warn(
+            "y has a label per incidence by position, in the order of as_hypergraph(h).index, and members of "
+            "hyperedges are given in another order; a mapping from (node, hyperedge) to labels is clear",
+            stacklevel=4,
+        )
+
+
 def incidence_values(h: Hypergraph, y: Any, lines: np.ndarray | None = None) -> list[Any]:
     """A label for each incidence, in the order of ``h.index``, from a sequence or a mapping of pairs.
 
     ``lines``: the incidence that each entry of a sequence is of; None: they are in that order.
     """
     if _by_name(y, lines) and not isinstance(y, Mapping):
-        y = dict(zip(y.index.tolist(), as_list(y), strict=True))
+        y = _as_mapping(y)
     if not isinstance(y, Mapping):
         values, rows = as_list(y), h.num_incidences if lines is None else len(lines)
         if len(values) != rows:
@@ -212,14 +234,36 @@ def incidence_values(h: Hypergraph, y: Any, lines: np.ndarray | None = None) -> 
 
 def incidence_weights(h: Hypergraph, y: Any, given: Any, lines: np.ndarray | None) -> np.ndarray | None:
     """``[num_incidences]`` float32 of a ``sample_weight``; ``y`` and ``lines`` as in `incidence_values`."""
-    if given is None or not _by_name(y, lines):
-        rows = h.num_incidences if lines is None else len(lines)
-        return _of_incidences(row_weights(given, rows), lines, h)
-    if not isinstance(given, Mapping) and not has_names(given):
+    if given is not None and _by_name(given, lines):
+        return row_weights(_of_pairs(h, y, given, lines, 0.0, "sample_weight"), h.num_incidences)
+    if given is not None and _by_name(y, lines):
         raise ValueError("sample_weight must be by (node, hyperedge), as y is: a mapping or a Series")
-    names = list(y) if isinstance(y, Mapping) else y.index.tolist()
-    weights = dict(zip(names, in_order_of(y, given), strict=True))
-    return row_weights([weights.get(name, 0.0) for name in _pair_names(h)], h.num_incidences)
+    return _of_incidences(row_weights(given, h.num_incidences if lines is None else len(lines)), lines, h)
+
+
+def _of_pairs(
+    h: Hypergraph, y: Any, given: Any, lines: np.ndarray | None, missing: Any, name: str
+) -> list[Any]:
+    """What is ``given`` by (node, hyperedge), in the order of ``h.index``.
+
+    It must be there for each row of ``y``; elsewhere it is ``missing``.
+    """
+    pairs = _pair_names(h)
+    rows = pairs if not _by_name(y, lines) else list(y) if isinstance(y, Mapping) else y.index.tolist()
+    rows = dict.fromkeys(rows)
+    found = dict(zip(rows, in_order_of(rows, given, name), strict=True))
+    return [found.get(pair, missing) for pair in pairs]
+
+
+def _as_mapping(y: Any) -> dict[Any, Any]:
+    """Labels of a Series by its index; a ValueError where one (node, hyperedge) has two."""
+    found: dict[Any, Any] = {}
+    for pair, label in zip(y.index.tolist(), as_list(y), strict=True):
+        if is_missing(label):
+            continue
+        if found.setdefault(pair, label) != label:
+            raise ValueError(f"y: {short(pair)} has two labels, {short(found[pair])} and {short(label)}")
+    return found
 
 
 def _by_name(y: Any, lines: np.ndarray | None) -> bool:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ehnn._utils.validation import is_missing, short
+from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.tables.labels import alike_classes, like_blank
 
 _ROW = (list, tuple, np.ndarray)
@@ -25,6 +26,7 @@ def plain(value: Any) -> Any:
 
 def as_list(y: Any, name: str = "y") -> list[Any]:
     """``y`` as a list of plain Python values, one per row; a row of a matrix of several columns is a list."""
+    _refuse_names_as_labels(y)
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     if hasattr(y, "toarray"):  # a sparse matrix of several labels
@@ -43,12 +45,65 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
     return [plain(v) for v in y]
 
 
+def _refuse_names_as_labels(y: Any) -> None:
+    """A ValueError for a frame that has the names of the rows in a column beside the labels."""
+    columns = list(getattr(y, "columns", ()))
+    names = [c for c in columns if str(c).lower() in ("id", "name", *NODE_COLUMNS, *EDGE_COLUMNS)]
+    if names and len(columns) > 1:
+        label = next((c for c in columns if c not in names), columns[-1])
+        raise ValueError(
+            f"labels must not have the names of the rows as a column, got {short(columns)}; give "
+            f"dict(zip(y[{names[0]!r}], y[{label!r}]))"
+        )
+
+
 def has_names(y: Any) -> bool:
     """Whether ``y`` is a pandas Series or frame with an index of its own, not the default 0 … n−1."""
     index = getattr(y, "index", None)
     if index is None or callable(index) or not hasattr(y, "items"):
         return False
     return type(index).__name__ != "RangeIndex" or (index.start, index.step) != (0, 1)
+
+
+def looks_like_row_numbers(y: Any, count: int) -> bool:
+    """Whether the index of a Series without a name holds numbers that rows of a table of ``count`` have."""
+    numbers = y.index.tolist() if y.index.nlevels == 1 and y.index.name is None else [None]
+    return all(type(v) is int and 0 <= v < count for v in numbers)
+
+
+def warn_of_row_numbers(y: Any, names: Sequence[Any] | None, row: str) -> None:
+    """A warning where names that are numbers may be the numbers of rows that a table gave to labels.
+
+    ``names`` are those of all rows, in order; ``row`` says what a row is.
+    """
+    if names is None or not hasattr(getattr(y, "index", None), "tolist"):
+        return
+    given = y.index.tolist()
+    if not looks_like_row_numbers(y, len(names)) or not set(given) <= set(names):
+        return
+    other = next((v for v in given if names[v] != v), None)
+    if other is None:
+        return
+    told = f"{row} {other} or of row {other} ({row} {names[other]})"
+    taken = f"names of {row}s" if has_names(y) else f"rows in the order of the {row}s"
+    warnings.warn(
+        f"the index of y has no name: is {other} the label of {told}? It is taken for {taken}; "
+        f"y.rename_axis('{row}') says that it has names, y.to_numpy() that it has rows",
+        stacklevel=5,
+    )
+
+
+def warn_of_order(names: Sequence[Any] | None, row: str) -> None:
+    """A warning where labels by position are for names that are numbers in another order than theirs."""
+    if names is None or not all(type(v) is int for v in names) or list(names) == sorted(names):
+        return
+    first = ", ".join(map(str, names[:3]))
+    warnings.warn(
+        f"y has a label per {row} by position, and the {row}s are numbers in the order in which they first "
+        f"appear: {first}, …; a mapping from {row}s to labels, or a Series with their numbers as index, "
+        "leaves no doubt",
+        stacklevel=5,
+    )
 
 
 def is_matrix(values: Sequence[Any]) -> bool:

@@ -28,7 +28,7 @@ from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, node_numbers
 from .judging import judging_labels
 from .kinds import Classifies, Regresses
-from .labels import as_list, has_names
+from .labels import as_list, has_names, looks_like_row_numbers, warn_of_order, warn_of_row_numbers
 from .models import Plan
 from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
@@ -101,14 +101,15 @@ class NodeEstimator(Estimator):
         plan = self._plan()
         self.reader_ = reader_of(h, type(self).__name__)
         graph, nodes, values = self._labels(h, y)
-        rows = row_weights(in_order_of(_named(y, graph), sample_weight), len(values))
+        names = self._named(y, graph)
+        rows = row_weights(in_order_of(names, sample_weight), len(values))
         self.targets_ = self._learn(values, rows)
         self._remember(graph)
         if rows is not None and nodes is not None:  # a node that is given twice counts twice
             rows = np.bincount(nodes.numpy(), rows, graph.num_nodes).astype(np.float32)
         target = self._spread(graph, nodes, self.targets_.encode(values))
         target, weight = counted(self.targets_, target, rows, getattr(self, "class_weight", None))
-        judging = self._judging(graph, nodes, target, in_order_of(_named(y, graph), validation, "validation"))
+        judging = self._judging(graph, nodes, target, in_order_of(names, validation, "validation"))
         check_weights(graph, self.model)
         if self.model == "auto":
             return self._fit_auto(graph, target, weight, judging)
@@ -206,14 +207,33 @@ class NodeEstimator(Estimator):
                 f"{name} requires y to be passed, but the target y is None "
                 "and the hypergraph has no labels of its own"
             )
+        warn_of_row_numbers(y, graph.node_names, self._row)
         if has_names(y):
-            return graph, node_numbers(graph, y.index.tolist(), "y:", self._row), as_list(y)
+            return graph, self._indexed(graph, y), as_list(y)
         if isinstance(y, Mapping):
             return graph, node_numbers(graph, y, "y:", self._row), as_list(list(y.values()))
         values = as_list(y)
         if len(values) != graph.num_nodes:
             raise ValueError(f"y must have one row per {self._row} ({graph.num_nodes}), got {len(values)}")
+        if not own and not isinstance(h, (Hypergraph, TableData, Asked)):
+            warn_of_order(graph.node_names, self._row)
         return graph, None, values
+
+    def _named(self, y: Any, h: Hypergraph) -> Any:
+        """What has the names of labels: ``y``, or the nodes of ``h`` where there is a label for each."""
+        if self.hypergraph is not None or isinstance(y, Mapping) or has_names(y):
+            return y
+        return dict.fromkeys(h.node_names or range(h.num_nodes))
+
+    def _indexed(self, graph: Hypergraph, y: Any) -> Tensor:
+        """The nodes that the index of a Series names."""
+        try:
+            return node_numbers(graph, y.index.tolist(), "y:", self._row)
+        except ValueError as error:
+            if not looks_like_row_numbers(y, graph.num_nodes):
+                raise
+            hint = f"the index of y seems to hold numbers of rows: give it the names of the {self._row}s"
+            raise ValueError(f"{error}; {hint}, y.set_axis(names)") from error
 
     def _judging(
         self, h: Hypergraph, nodes: Tensor | None, target: Tensor, validation: Any
@@ -322,7 +342,7 @@ class NodeEstimator(Estimator):
         h = h if table is None else table
         graph, nodes, values = self._labels(h, y)
         target = self.targets_.encode(values)
-        given = in_order_of(_named(y, graph), sample_weight)
+        given = in_order_of(self._named(y, graph), sample_weight)
         weight = score_weights(given, self.targets_.labelled(target), self._row)
         logits = self._decided(self._logits(h))
         asked = logits if nodes is None or self.hypergraph is not None else logits[nodes]
@@ -404,11 +424,6 @@ class NodeEstimator(Estimator):
             self.n_features_in_ = self.features_.channels
         if about.get("hypergraph") is not None:  # not in older files
             self.hypergraph = hypergraph_from(about["hypergraph"], tensors)
-
-
-def _named(y: Any, h: Hypergraph) -> Any:
-    """What has the names of labels: ``y``, or the nodes of ``h`` where its own labels are meant."""
-    return dict.fromkeys(h.node_names or range(h.num_nodes)) if y is None else y
 
 
 def _named_rows(asked: Asked) -> Hypergraph:
