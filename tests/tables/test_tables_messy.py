@@ -222,7 +222,8 @@ def test_sets_of_one_member_each_are_told() -> None:
 
 def test_names_that_differ_in_case_or_form_alone_are_told() -> None:
     names = ["Müller", "Mu\u0308ller", "ann lee", "Ann  Lee", "ann\u00a0lee", "bo"]
-    told = "names of nodes that differ in capitals, white space or forms of letters alone count as different"
+    told = "names of nodes that differ in capitals, white space, forms of letters or zeros alone"
+    told += " count as different"
     text = "".join(f"{name},e\n" for name in names)
     assert sheet_of(f"node,edge\n{text}").remarks == (
         f"t.csv: {told}: 3, 'Müller' and 'Mu\u0308ller' for one",
@@ -298,3 +299,40 @@ def test_a_pattern_does_not_mean_the_names_of_the_rows() -> None:
     assert sets(sheet) == {"7": ["i1"], "8": ["i2"]}
     sheet = sheet_of("name,n1,n2\n7,1,0\n8,0,1\n", sets=("n*",))
     assert sets(sheet) == {"n1": ["7"], "n2": ["8"]}
+
+
+@pytest.mark.parametrize(
+    ("names", "pair"),
+    [
+        (["1", "1.0", "2"], "'1' and '1.0'"),
+        (["7", "007", "A"], "'7' and '007'"),
+        (["2024-05-01", "2024-05-01 00:00:00", "a"], "'2024-05-01' and '2024-05-01 00:00:00'"),
+    ],
+)
+def test_names_that_are_one_number_or_day_are_told(names: list[str], pair: str) -> None:
+    remarks = sheet_of("node,edge\n" + "".join(f"{name},e\n" for name in names)).remarks
+    assert any(f"or zeros alone count as different: 1, {pair} for one" in told for told in remarks)
+
+
+@pytest.mark.parametrize("items", ["milk:2;bread:1|milk:1", "2 x milk|1 x milk;3 x tea", "milk (2);tea|milk (1);rye (3)"])
+def test_counts_in_names_of_members_are_told(items: str) -> None:
+    text = "set,items\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(items.split("|")))
+    assert any("are two members; if the number says how often" in told for told in sheet_of(text).remarks)
+    plain = "set,items\n1,person 1;person 2\n2,person 2;person 3\n"
+    assert not any("are two members" in told for told in sheet_of(plain).remarks)
+
+
+def test_rows_of_sums_and_members_without_a_name_are_told() -> None:
+    told = sheet_of("node,edge\na,e\nb,e\nTotal,2\n").remarks
+    assert any("the name 'Total' in one row; where that is a row of sums, leave it out" in t for t in told)
+    told = sheet_of("set,items\n1,NA;b\n2,b;c\n3,NA\n").remarks
+    assert any("'NA' is taken for the name of a member; where it means that there is none" in t for t in told)
+
+
+def test_lists_hold_names_and_no_records(folder: Path) -> None:
+    for cell in ([["a", "b"], ["c"]], [{"sku": "a", "count": 2}]):
+        Path("a.jsonl").write_text(json.dumps({"set": 1, "items": cell}) + "\n", encoding="utf-8")
+        with pytest.raises(ValueError, match=r"column 'items' must hold lists of names, got .* in a list"):
+            read_sheet("a.jsonl", Layout())
+    Path("b.jsonl").write_text('{"items": [1.0, 2]}\n{"items": [1]}\n', encoding="utf-8")
+    assert read_sheet("b.jsonl", Layout()).h.node_names == ("1", "2")

@@ -156,7 +156,10 @@ def read_table(path: str | os.PathLike[str], delimiter: str, header: bool = True
         return Table(str(path), delimiter, {str(i): c for i, c in enumerate(cells, 1)}, size, {}, False)
     for i, (name, column) in enumerate(zip(names, cells, strict=True), 1):
         if not name and not _says_nothing(column):
-            raise ValueError(f"{path}, line 1: column {i} has no name in the header; give it one")
+            raise ValueError(
+                f"{path}, line 1: column {i} has no name in the header; give it one, or leave out a title "
+                "above the header"
+            )
     kept = {name: column for name, column in zip(names, cells, strict=True) if name}
     return Table(str(path), delimiter, kept, size, {})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Sequence
 
@@ -9,6 +10,8 @@ from ehnn._utils.validation import short
 
 _ZEROS = 20
 """Zeros that are tried before a number."""
+_LONGEST = 200
+"""Characters of a name in which a count is sought."""
 _MOST = 1000
 """New names for which a known one is sought."""
 
@@ -25,31 +28,63 @@ def plain_name(name: str) -> str:
     return " ".join(name.casefold().split())
 
 
+_NUMBER = re.compile(r"0*(\d+)(?:\.0+)?")
+_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[t ]00:00(?::00(?:\.0+)?)?")
+
+
+def writing(name: str) -> str:
+    """`plain_name` without zeros that do not change a whole number, and without midnight after a date.
+
+    >>> writing("007"), writing("7.0"), writing("2024-05-01 00:00:00"), writing("A")
+    ('7', '7', '2024-05-01', 'a')
+    """
+    plain = plain_name(name)
+    found = _NUMBER.fullmatch(plain) or _MIDNIGHT.fullmatch(plain)
+    return found[1] if found else plain
+
+
 def alike_names(names: Sequence[Hashable], what: str) -> list[str]:
-    """A remark where names differ in what the eye does not tell apart alone."""
+    """A remark where names differ in what the eye does not tell apart, or in zeros, alone."""
     first: dict[str, str] = {}
     again = [
         (before, name)
         for name in map(str, names)
-        if (before := first.setdefault(plain_name(name), name)) != name
+        if (before := first.setdefault(writing(name), name)) != name
     ]
     if not again:
         return []
     pair = " and ".join(map(short, again[0]))
-    told = (
-        f"names of {what} that differ in capitals, white space or forms of letters alone count as different"
-    )
-    return [f"{told}: {len(again)}, {pair} for one"]
+    told = f"names of {what} that differ in capitals, white space, forms of letters or zeros alone"
+    return [f"{told} count as different: {len(again)}, {pair} for one"]
+
+
+_COUNTED = re.compile(
+    r"(?P<name>.*\w)\s?([:=*×]|\s[xX]|\()\s?\d+([.,]\d+)?\)?|\d+\s?([*×]|[xX]\s)\s?(?P<other>.+)"
+)
+"""A name with how often it is there: ``milk:2``, ``milk x 2``, ``milk (2)``, ``2 x milk``."""
+
+
+def counted_names(names: Sequence[Hashable]) -> list[str]:
+    """A remark where names of members hold counts, which make several names of one."""
+    found = [(name, match) for name in map(str, names) if (match := _COUNTED.fullmatch(name[:_LONGEST]))]
+    if 2 * len(found) <= len(names):
+        return []
+    first: dict[str, str] = {}
+    for name, match in found:
+        if (before := first.setdefault(match["name"] or match["other"], name)) != name:
+            told = f"{short(before)} and {short(name)} are two members; if the number says how often one"
+            return [f"{told} is there, leave it out, or give a row per member with --weight-column"]
+    return []
 
 
 def known_as(names: Iterable[str], known: Sequence[Hashable]) -> str:
     """A hint where one of ``names``, which are not known, is known in another writing."""
-    writings = {plain_name(str(name)): str(name) for name in known}
+    writings = {writing(str(name)): str(name) for name in known}
     numbers = set(map(str, known))
     for name, _ in zip(names, range(_MOST), strict=False):
         if hint := other_number(name, numbers):
             return hint
-        if (other := writings.get(plain_name(name))) is not None:
+        if (other := writings.get(writing(name))) is not None:
             return f"; {short(other)} is known, and {short(name)} is not: they are different names"
     return ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -146,7 +146,9 @@ def _table(path: str, columns: Mapping[str, Any], size: int) -> FrameTable:
             continue
         values = _whole(list(values))
         if any(isinstance(v, _LISTS) for v in values):
-            lists[name] = [_names(v, path, row, name) for row, v in enumerate(values)]
+            found = [_items(v, path, row, name) for row, v in enumerate(values)]
+            items = iter(_whole([item for one in found for item in one]))
+            lists[name] = [[_text(next(items)) for _ in one] for one in found]
             values = [json.dumps(names, ensure_ascii=False) for names in lists[name]]
         cells[name] = Cells.of([_text(v) for v in values])
     return FrameTable(path, "", cells, size, lists)
@@ -183,16 +185,22 @@ def _from_array(values: Any) -> Cells:
     return Cells(found.codes[codes], found.texts)
 
 
-def _names(value: Any, path: str, row: int, column: str) -> list[str]:
-    """The names in a cell that is a list."""
+def _items(value: Any, path: str, row: int, column: str) -> list[Any]:
+    """The names in a cell that is a list, as they are."""
     if not isinstance(value, (str, *_LISTS)) and _text(value) == "":
         return []
     if not isinstance(value, _LISTS):
         raise ValueError(
             f"{path}, row {row} (from 0): column {short(column)} holds lists elsewhere, got {short(value)}"
         )
-    items: Iterable[Any] = sorted(value, key=str) if isinstance(value, (set, frozenset)) else value
-    return [_text(v) for v in items]
+    items = sorted(value, key=str) if isinstance(value, (set, frozenset)) else list(value)
+    wrong = next((item for item in items if isinstance(item, (*_LISTS, Mapping))), None)
+    if wrong is not None:
+        raise ValueError(
+            f"{path}, row {row} (from 0): column {short(column)} must hold lists of names, got "
+            f"{short(wrong)} in a list; take the names out of it"
+        )
+    return items
 
 
 def _text(value: Any) -> str:

@@ -12,7 +12,7 @@ from ehnn._utils.validation import short
 from ehnn.io._cells import is_missing
 from ehnn.io._csv_values import as_numbers
 
-from .alike import plain_name
+from .alike import writing
 from .columns import not_finite, values_of
 from .sheet import Columns
 
@@ -84,14 +84,9 @@ def alike_classes(values: Iterable[Any]) -> str:
     """
     seen: dict[str, str] = {}
     for value in sorted({v for v in values if isinstance(v, str)}):
-        if (before := seen.setdefault(_writing(value), value)) != value:
+        if (before := seen.setdefault(writing(value), value)) != value:
             return f"{short(before)} and {short(value)} count as different"
     return ""
-
-
-def _writing(value: str) -> str:
-    """A class without what may be a matter of writing: capitals, white space, zeros of a number."""
-    return str(float(value)) if _is_number(value) else plain_name(value)
 
 
 def like_blank(values: Iterable[Any]) -> str | None:

@@ -23,7 +23,10 @@ MEMBERS = ("members", "nodes", "items")
 _ENDS = {".json": "hif", ".hif": "hif", ".txt": "lines", ".edges": "lines", ".dat": "lines"}
 _PACKED = (".gz", ".bz2", ".xz")
 _PARQUET, _RECORDS = (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
-_HINT = "; if each line is a set and there is no header: --layout lines"
+_HINT = (
+    "; if each line is a set and there is no header: --layout lines; if lines above the header are a title, "
+    "leave them out"
+)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
-from .alike import alike_names
+from .alike import alike_names, counted_names
 from .frames import is_frame
 from .hif import is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
@@ -49,6 +49,7 @@ def read_sheet(data: Any, layout: Layout, loose: bool = False) -> Sheet:
     """
     found = _read(data, layout, loose)
     alike = [*alike_names(found.h.node_names or (), "nodes"), *alike_names(found.h.edge_names or (), "sets")]
+    alike += counted_names(found.h.node_names or ()) if found.layout.kind in ("sets", "lines") else []
     remarks = (*found.remarks, *(f"{found.path}: {told}" for told in alike))
     return replace(found, digest=digest_of(data), remarks=remarks)
 
@@ -122,6 +123,7 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     )  # fmt: skip
 
 
+_SUMS = frozenset(("total", "grand total", "subtotal", "sum", "summe", "gesamt"))
 _SHORTENED = re.compile(r"\d(\.\d+)?E\+?\d+")
 
 
@@ -138,6 +140,10 @@ def doubts(cells: Cells) -> list[str]:
     if shortened.any():
         name = cells[int(np.argmax(shortened))]
         found.append(f"names such as {name!r}: a spreadsheet may have made one of several long numbers")
+    sums = cells.where(lambda text: text.casefold() in _SUMS)
+    if sums.sum() == 1:
+        name = cells[int(np.argmax(sums))]
+        found.append(f"the name {name!r} in one row; where that is a row of sums, leave it out")
     return found
 
 
@@ -192,6 +198,10 @@ def _from_lists(lists: Sequence[Sequence[str]], path: str, remarks: list[str]) -
     """A hypergraph from lists of names, in which blanks do not count; ``remarks`` say what is there twice."""
     members = [[name for name in map(str.strip, one) if name] for one in lists]
     h = from_named_edges(members)
+    missing = [name for name in h.node_names or () if name in NO_NAME]
+    if missing:
+        told = f"{missing[0]!r} is taken for the name of a member; where it means that there is none"
+        remarks.append(f"{path}: {told}, leave it out")
     again = sum(map(len, members)) - h.num_incidences
     if again:
         remarks.append(f"{path}: members that a set has twice count once: {again}")
@@ -204,7 +214,10 @@ def _set_names(table: Table, column: str | None) -> tuple[str, ...]:
         return tuple(map(str, range(1, table.size + 1)))
     names = table.column(column)
     if "" in names.texts:
-        raise ValueError(f"{table.place(names.first(''))}: column {short(column)} is blank")
+        raise ValueError(
+            f"{table.place(names.first(''))}: column {short(column)} is blank; give the set a name, or leave "
+            "out the row"
+        )
     if len(names.texts) != len(names):
         first = first_rows(names.codes, len(names.texts))[names.codes]
         again = int(np.flatnonzero(first != np.arange(len(names)))[0])
