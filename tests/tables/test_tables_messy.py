@@ -314,7 +314,9 @@ def test_names_that_are_one_number_or_day_are_told(names: list[str], pair: str) 
     assert any(f"or zeros alone count as different: 1, {pair} for one" in told for told in remarks)
 
 
-@pytest.mark.parametrize("items", ["milk:2;bread:1|milk:1", "2 x milk|1 x milk;3 x tea", "milk (2);tea|milk (1);rye (3)"])
+@pytest.mark.parametrize(
+    "items", ["milk:2;bread:1|milk:1", "2 x milk|1 x milk;3 x tea", "milk (2);tea|milk (1);rye (3)"]
+)
 def test_counts_in_names_of_members_are_told(items: str) -> None:
     text = "set,items\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(items.split("|")))
     assert any("are two members; if the number says how often" in told for told in sheet_of(text).remarks)
