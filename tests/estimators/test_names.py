@@ -71,3 +71,40 @@ def test_the_order_of_rows_changes_no_prediction(kind: type) -> None:
     others = other.node_names if kind is ehnn.NodeClassifier else other.edge_names
     order = [others.index(name) for name in names]
     np.testing.assert_allclose(model.predict_proba(other)[order], model.predict_proba(h), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ([[1, "1"], ["1", 2]], "names of nodes .* count as different: 1, 1 and '1' for one"),
+        (pd.DataFrame({"node": ["a", "a ", "b"], "edge": [1, 1, 2]}), "names of nodes .* 'a' and 'a ' for"),
+        ([["a", ""], ["b"]], "'' is the name of one of the nodes"),
+        ({"b1": {"milk": 2, "rye": 1}, "b2": {"milk": 1}}, "the values of .*'milk': 2.* are not read"),
+        (pd.DataFrame({"set": ["s", "t"], "items": ["a;b", "b"]}), "each hyperedge has one node, 'a;b'"),
+    ],
+)
+def test_nodes_that_may_be_one_or_several_are_told(data: Any, told: str) -> None:
+    with pytest.warns(UserWarning, match=told):
+        ehnn.estimators.as_hypergraph(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (pd.DataFrame({"set": ["s", "t"], "node": [["a", "b"], ["b"]]}), "column 'node' .* holds lists"),
+        (pd.Series([["a", "b"], ["b"]]), r"a Series of lists is given as series.to_dict\(\)"),
+        ({frozenset("ab"), frozenset("bc")}, "hyperedges must have an order"),
+        (np.array([[0, 1, 1, 0, 1], [1, 0, 1, 1, 0]]), "an incidence matrix of 2 nodes, or"),
+    ],
+)
+def test_forms_that_may_be_read_in_two_ways_are_refused(data: Any, told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        ehnn.estimators.as_hypergraph(data)
+
+
+def test_numbers_of_nodes_with_large_gaps_are_told() -> None:
+    edges = [[1001, 1002], [1002, 1003], [1001, 1003]]
+    with pytest.warns(UserWarning, match="1001 of the 1004 nodes are in no hyperedge"):
+        ehnn.HyperedgePredictor(model="ehnn-mlp", width=4, epochs=1).fit(edges)
+    with pytest.warns(UserWarning, match="1001 of the 1004 nodes are in no hyperedge"):
+        ehnn.NodeClassifier(model="ehnn-mlp", width=4, epochs=1).fit(edges, {1001: 0, 1002: 1})

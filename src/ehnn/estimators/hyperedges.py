@@ -23,7 +23,7 @@ from .base import Estimator, Self, all_or_nothing
 from .features import Features
 from .finite import finite_outputs
 from .from_tables import is_table, reader_of
-from .inputs import as_hypergraph, node_numbers
+from .inputs import as_hypergraph, node_numbers, warn_of_gaps
 from .labels import as_list
 from .models import Plan
 from .portfolio.company import set_hashes
@@ -97,6 +97,7 @@ class HyperedgePredictor(Estimator):
         batch_size, sketch = as_count(self.batch_size, "batch_size", 2), as_count(self.sketch, "sketch")
         graph = as_hypergraph(h).to("cpu")
         refuse_roles(graph.roles, type(self).__name__)
+        warn_of_gaps(h, graph)
         self.reader_ = reader_of(h, type(self).__name__)
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")

@@ -19,7 +19,9 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io.named import in_order
 from ehnn.tables import Layout, TableData, read_sheet
+from ehnn.tables.alike import alike_names
 from ehnn.tables.frames import collected, is_frame, pandas_of_arrow
+from ehnn.tables.lists import SEPARATORS
 from ehnn.tables.reading import in_python
 
 from .labels import plain
@@ -28,6 +30,10 @@ _HOW = (
     "a Hypergraph, a list of hyperedges, a mapping of named hyperedges, an incidence matrix, a pandas frame "
     "of (node, hyperedge) rows, or an object of PyG, XGI, HyperNetX or NetworkX"
 )
+
+
+_FEW = 10
+"""Numbers of nodes that may be in no hyperedge without a word."""
 
 
 def as_hypergraph(data: Any) -> Hypergraph:
@@ -50,9 +56,22 @@ def as_hypergraph(data: Any) -> Hypergraph:
     Hypergraph(4 nodes, 2 hyperedges, 5 incidences, orders 2 to 3)
     """
     found = _converted(data)
+    if found is not data and not isinstance(data, (str, os.PathLike, TableData)):
+        warn_of_names(found)
     if found.incidence_x is not None:
         warnings.warn("incidence_x of the hypergraph: estimators do not read it", stacklevel=3)
     return found
+
+
+def warn_of_names(h: Hypergraph) -> None:
+    """Warnings on names that may be one, as 1 and "1", or none."""
+    for names, what in ((h.node_names, "nodes"), (h.edge_names, "hyperedges")):
+        if names is None or all(type(name) is int for name in names):
+            continue
+        told = alike_names(names, what)
+        told += [f"'' is the name of one of the {what}"] * ("" in names)
+        for remark in told:
+            warnings.warn(remark, stacklevel=4)
 
 
 def _converted(data: Any) -> Hypergraph:
@@ -71,19 +90,48 @@ def _converted(data: Any) -> Hypergraph:
     if convert is not None and not isinstance(data, np.generic):
         return convert(data)
     if isinstance(data, Mapping):
-        return io.from_hif_dict(data) if "incidences" in data else io.from_named_edges(data)
+        if "incidences" in data:
+            return io.from_hif_dict(data)
+        return io.from_named_edges(dict(zip(data, _without_counts(data.values()), strict=True)))
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
         return _from_lists(data)
     raise ValueError(f"a hypergraph must be {_HOW}; got {short(data)}")
 
 
 def _from_lists(edges: Iterable[Any]) -> Hypergraph:
+    if isinstance(edges, (set, frozenset)):
+        raise ValueError("hyperedges must have an order, got a set of them: give a list or a mapping")
+    edges = _without_counts(edges)
     try:
         lists = [e if isinstance(e, str) else tuple(map(plain, in_order(e))) for e in edges]
     except TypeError as error:
         raise ValueError(f"hyperedges must be collections of nodes: {error}") from error
     numbers = all(isinstance(v, Integral) and not isinstance(v, bool) for edge in lists for v in edge)
     return Hypergraph.from_edges(lists) if numbers else io.from_named_edges(lists)  # type: ignore[arg-type]
+
+
+def warn_of_gaps(data: Any, h: Hypergraph) -> None:
+    """A warning where most numbers of nodes in lists are in no hyperedge of ``h = as_hypergraph(data)``."""
+    unused = int((h.degrees == 0).sum())
+    if isinstance(data, (list, tuple, Mapping)) and unused > max(_FEW, h.num_nodes - unused):
+        warnings.warn(
+            f"{unused} of the {h.num_nodes} nodes are in no hyperedge: nodes of lists are numbers from 0 to "
+            "the largest. Where they are names, give a frame of (node, hyperedge) rows, or text",
+            stacklevel=4,
+        )
+
+
+def _without_counts(edges: Iterable[Any]) -> list[Any]:
+    """Hyperedges as a list, with a warning where one is a mapping, whose values are not read."""
+    found = list(edges)
+    counts = next((edge for edge in found if isinstance(edge, Mapping)), None)
+    if counts is not None:
+        warnings.warn(
+            f"the values of {short(counts)} are not read, its keys are the nodes of a hyperedge; as weights: "
+            "ehnn.tables.read(frame, weight_column=...) with a row per (node, hyperedge)",
+            stacklevel=6,
+        )
+    return found
 
 
 def incidence_lines(data: Any, h: Hypergraph) -> np.ndarray | None:
@@ -98,7 +146,10 @@ def incidence_lines(data: Any, h: Hypergraph) -> np.ndarray | None:
 
 def _from_pandas(frame: Any) -> Hypergraph:
     if not hasattr(frame, "columns"):
-        raise ValueError(f"a pandas frame of (node, hyperedge) rows is expected, got {type(frame).__name__}")
+        raise ValueError(
+            f"a pandas frame of (node, hyperedge) rows is expected, got {type(frame).__name__}; a Series of "
+            "lists is given as series.to_dict()"
+        )
     node, edge = _node_and_edge(list(frame.columns))
     unread = [c for c in frame.columns if str(c).lower() in ("weight", "edge_weight", "role")]
     if unread:
@@ -112,11 +163,28 @@ def _from_pandas(frame: Any) -> Hypergraph:
         missing = np.flatnonzero(frame[column].isna().to_numpy())
         if missing.size:
             raise ValueError(f"column {column!r} of the frame is empty in row {int(missing[0])} (from 0)")
+        if frame[column].dtype == object and frame[column].map(_is_list).any():
+            raise ValueError(f"column {column!r} of the frame holds lists: {_read_lists(column)}")
     nodes, node_names = _codes(frame[node].tolist())
     edges, edge_names = _codes(frame[edge].tolist())
-    return Hypergraph.from_incidence(
+    h = Hypergraph.from_incidence(
         (nodes, edges), len(node_names), len(edge_names), node_names=node_names, edge_names=edge_names
     )
+    lists = (name for name in node_names if isinstance(name, str) and any(s in name for s in SEPARATORS))
+    if h.num_edges > 1 and bool((h.orders == 1).all()) and (several := next(lists, None)) is not None:
+        warnings.warn(
+            f"each hyperedge has one node, {short(several)} for one; if this is a list: {_read_lists(node)}",
+            stacklevel=5,
+        )
+    return h
+
+
+def _is_list(cell: Any) -> bool:
+    return isinstance(cell, (list, tuple, set, np.ndarray))
+
+
+def _read_lists(column: Any) -> str:
+    return f"ehnn.tables.read(frame, member_columns=[{column!r}], task='hyperedges') reads them"
 
 
 def _node_and_edge(columns: list[Any]) -> tuple[Any, Any]:
@@ -177,6 +245,12 @@ def _from_array(array: Any) -> Hypergraph:
             f"an incidence matrix must hold 0 and 1, got {array.dtype} of shape {array.shape}; hyperedges of "
             "names are given as lists: array.tolist()"
         )
+    if dense and array.ndim == 2 and len(array) == 2 and _is_whole(array) and _is_matrix_of_two(array):
+        raise ValueError(
+            f"is the array of shape {tuple(array.shape)} an incidence matrix of 2 nodes, or (node, "
+            "hyperedge) in each column? As a matrix give it with numbers that have a point: "
+            "array.astype(float)"
+        )
     if dense and array.ndim == 2 and not (array.shape[0] == 2 and _is_whole(array)):
         wrong = array[(array != 0) & (array != 1)]
         if len(wrong):
@@ -186,6 +260,11 @@ def _from_array(array: Any) -> Hypergraph:
                 "Hypergraph.from_incidence"
             )
     return Hypergraph.from_incidence(array)
+
+
+def _is_matrix_of_two(array: Any) -> bool:
+    """Whether a 2 × nnz index would say the same twice, and holds 0 and 1 alone as a matrix does."""
+    return array.shape[1] > 4 and bool(((array == 0) | (array == 1)).all())
 
 
 def _is_whole(array: Any) -> bool:

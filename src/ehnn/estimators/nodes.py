@@ -25,7 +25,7 @@ from .explain.rows import NodeQuestions
 from .features import Features, check_features
 from .finite import finite_outputs
 from .from_tables import asked_of, logits_of, reader_of
-from .inputs import as_hypergraph, node_numbers
+from .inputs import as_hypergraph, node_numbers, warn_of_gaps
 from .judging import judging_labels
 from .kinds import Classifies, Regresses
 from .labels import as_list, has_names, looks_like_row_numbers, warn_of_order, warn_of_row_numbers
@@ -101,6 +101,8 @@ class NodeEstimator(Estimator):
         plan = self._plan()
         self.reader_ = reader_of(h, type(self).__name__)
         graph, nodes, values = self._labels(h, y)
+        if self._row == "node":
+            warn_of_gaps(h, graph)
         names = self._named(y, graph)
         rows = row_weights(in_order_of(names, sample_weight), len(values))
         self.targets_ = self._learn(values, rows)

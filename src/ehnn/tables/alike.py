@@ -45,11 +45,11 @@ def writing(name: str) -> str:
 
 def alike_names(names: Sequence[Hashable], what: str) -> list[str]:
     """A remark where names differ in what the eye does not tell apart, or in zeros, alone."""
-    first: dict[str, str] = {}
+    first: dict[str, Hashable] = {}
     again = [
         (before, name)
-        for name in map(str, names)
-        if (before := first.setdefault(writing(name), name)) != name
+        for name in names
+        if (before := first.setdefault(writing(str(name)), name)) is not name and before != name
     ]
     if not again:
         return []

@@ -19,7 +19,7 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import as_numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
 
-from .alike import other_number
+from .alike import known_as, other_number
 from .frames import FrameTable
 from .layouts import found_columns, open_table
 from .sheet import Columns, Sheet
@@ -241,7 +241,8 @@ def new_texts(feature: Feature, columns: Columns) -> str | None:
     if not new:
         return None
     what = f"{columns.table.path}: column {short(feature.column)}"
-    return f"{what} has {len(new)} texts that were not there in training, {short(min(new))} for one"
+    told = f"{what} has {len(new)} texts that were not there in training, {short(min(new))} for one"
+    return told + known_as(sorted(new), feature.values)
 
 
 def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
