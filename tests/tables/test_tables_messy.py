@@ -338,3 +338,23 @@ def test_lists_hold_names_and_no_records(folder: Path) -> None:
             read_sheet("a.jsonl", Layout())
     Path("b.jsonl").write_text('{"items": [1.0, 2]}\n{"items": [1]}\n', encoding="utf-8")
     assert read_sheet("b.jsonl", Layout()).h.node_names == ("1", "2")
+
+
+def test_members_of_columns_with_gaps_have_one_writing() -> None:
+    """Programs write whole numbers with .0 where a column has blanks."""
+    sheet = sheet_of("p1,p2,p3\n1,2.0,\n2,3.0,4.0\n3,1.0,\n", members=("p1", "p2", "p3"))
+    assert sets(sheet) == {"1": ["1", "2"], "2": ["2", "3", "4"], "3": ["1", "3"]}
+    assert sheet.remarks == ("t.csv: members are whole numbers, some with .0: '1.0' is taken for '1'",)
+
+
+def test_rows_that_say_less_than_they_seem_to_are_told() -> None:
+    told = sheet_of("node,edge\na,e\nb,\nb,e\n").remarks
+    assert told == (
+        "t.csv: rows without a name in column 'edge' put their node in no set: 1, the first is t.csv, line 3",
+    )
+    told = sheet_of("node,edge,count\na,e,0\nb,e,2\n", weight="count").remarks
+    assert told == (
+        "t.csv: column 'count' is 0 in 1 rows, which count as members of the set, the first is t.csv, line 2",
+    )
+    told = sheet_of("items,kind\na;b,x\n,y\n").remarks
+    assert told == ("t.csv: sets without a member: 1, the first is t.csv, line 3",)

@@ -77,6 +77,27 @@ def counted_names(names: Sequence[Hashable]) -> list[str]:
     return []
 
 
+_WHOLE = re.compile(r"((?:0|[1-9]\d*))(\.0+)?")
+
+
+def one_writing(lists: list[list[str]]) -> tuple[list[list[str]], list[str]]:
+    """Names of members without ``.0``, and a remark, where all are whole numbers and some have it.
+
+    Programs write 2 as 2.0 in a column with gaps.
+
+    >>> one_writing([["1", "2.0"], ["2", ""]])[0]
+    [['1', '2'], ['2', '']]
+    """
+    names = {name for row in lists for name in row if name}
+    found = {name: match for name in names if (match := _WHOLE.fullmatch(name))}
+    pointed = sorted(name for name, match in found.items() if match[2])
+    if len(found) < len(names) or not 0 < len(pointed) < len(names):
+        return lists, []
+    plain = {name: match[1] for name, match in found.items()} | {"": ""}
+    told = f"members are whole numbers, some with .0: {pointed[0]!r} is taken for {plain[pointed[0]]!r}"
+    return [[plain[name] for name in row] for row in lists], [told]
+
+
 def known_as(names: Iterable[str], known: Sequence[Hashable]) -> str:
     """A hint where one of ``names``, which are not known, is known in another writing."""
     writings = {writing(str(name)): str(name) for name in known}

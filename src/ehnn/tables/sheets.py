@@ -24,7 +24,7 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
-from .alike import alike_names, counted_names
+from .alike import alike_names, counted_names, one_writing
 from .frames import is_frame
 from .hif import is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
@@ -117,6 +117,13 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     if len(nameless):
         told = f"rows without a name in column {short(layout.node)} are left out: {len(nameless)}"
         remarks.append(f"{table.path}: {told}, the first is {table.place(int(nameless[0]))}")
+    setless = np.flatnonzero((node.owner >= 0) & (edge.owner < 0))
+    if len(setless):
+        told = f"rows without a name in column {short(layout.edge)} put their node in no set: {len(setless)}"
+        remarks.append(f"{table.path}: {told}, the first is {table.place(int(setless[0]))}")
+    if weight is not None and len(zeros := np.flatnonzero(weight.numpy() == 0)):
+        told = f"column {short(layout.weight)} is 0 in {len(zeros)} rows, which count as members of the set"
+        remarks.append(f"{table.path}: {told}, the first is {table.place(int(rows[zeros[0]]))}")
     return Sheet(
         table.path, layout, h, *sides, lambda e: table.place(int(first[e])), remarks=tuple(remarks),
         incidences=within,
@@ -172,6 +179,8 @@ def _sets(layout: Layout, table: Table) -> Sheet:
         remarks += zeros_as_names(columns, table)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         lists = [["" if name in NO_NAME else name for name in row] for row in rows]
+        lists, told = one_writing(lists)
+        remarks += [f"{table.path}: {one}" for one in told]
         words = sorted({str(text) for cells in columns for text in cells.texts if text} & NO_NAME)
         if words:
             remarks.append(
@@ -191,6 +200,11 @@ def _sets(layout: Layout, table: Table) -> Sheet:
             "--weight-column is for a row per member; for a weight per set: --edge-weight-column"
         )
     h = h.replace(edge_names=names)
+    empty = np.flatnonzero(h.orders.numpy() == 0)
+    if len(empty):
+        remarks.append(
+            f"{table.path}: sets without a member: {len(empty)}, the first is {table.place(int(empty[0]))}"
+        )
     return Sheet(table.path, layout, h, None, about, table.place, remarks=tuple(remarks))
 
 
