@@ -121,7 +121,7 @@ def test_labels_by_position_of_nodes_that_are_numbers_out_of_order_are_told() ->
 
 def test_frames_with_names_beside_labels_are_refused() -> None:
     y = pd.DataFrame({"node": [10, 3, 20, 0, 1, 4], "age": [1.0, 2, 3, 4, 5, 6]})
-    with pytest.raises(ValueError, match=r"rows as a column.*dict\(zip\(y\['node'\], y\['age'\]\)\)"):
+    with pytest.raises(ValueError, match=r"rows as a column.*give y\['age'\] in the order"):
         ehnn.NodeRegressor().fit(PAIRS, y)
     assert taken(dict(zip(y["node"], y["age"], strict=True)))[20] == 3.0
 
@@ -151,3 +151,24 @@ def test_labels_by_position_of_members_in_another_order_are_told() -> None:
     sets = {"a": ["x", "y", "z"], "b": ["x", "y"], "c": ["z", "y"]}
     with pytest.warns(UserWarning, match="members of hyperedges are given in another order"):
         ehnn.IncidenceClassifier(budget="fast").fit(sets, [0, 1, 0, 0, 1, 0, 1])
+
+
+def test_labels_that_are_names_are_told() -> None:
+    with pytest.warns(UserWarning, match="12 classes for 12 labels are too many to learn; are they names"):
+        fitted(list("abcdefghijkl"), h=[list(range(12)), [0, 4]])
+
+
+def test_labels_of_rows_before_a_frame_was_shuffled_are_refused() -> None:
+    frame = pd.DataFrame({"node": list("abcabd"), "edge": [1, 1, 1, 2, 2, 2]})
+    y = pd.Series(list("ppqppq"))
+    with pytest.raises(ValueError, match=r"y has the rows of the frame in another order.*y.to_numpy"):
+        ehnn.IncidenceClassifier(budget="fast").fit(frame.iloc[::-1], y)
+
+
+def test_other_forms_are_refused_by_what_is_expected() -> None:
+    with pytest.raises(ValueError, match="a list of hypergraphs is expected, got a mapping"):
+        ehnn.HypergraphClassifier(**QUICK).fit({"g": EDGES, "h": EDGES}, ["a", "b"])
+    model = ehnn.HyperedgePredictor(**QUICK).fit(EDGES * 2)
+    for y in (["1", "0"], [1, None]):
+        with pytest.raises(ValueError, match="scores must be numbers and answers 0 or 1"):
+            model.score([[0, 1], [2, 3]], y)

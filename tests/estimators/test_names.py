@@ -108,3 +108,15 @@ def test_numbers_of_nodes_with_large_gaps_are_told() -> None:
         ehnn.HyperedgePredictor(model="ehnn-mlp", width=4, epochs=1).fit(edges)
     with pytest.warns(UserWarning, match="1001 of the 1004 nodes are in no hyperedge"):
         ehnn.NodeClassifier(model="ehnn-mlp", width=4, epochs=1).fit(edges, {1001: 0, 1002: 1})
+
+
+@pytest.mark.parametrize("kind", [ehnn.NodeClassifier, ehnn.HyperedgeClassifier])
+def test_names_in_another_writing_are_told(kind: type) -> None:
+    """Where some names are known, too, and of nodes as of hyperedges."""
+    model = kind(**FAST).fit(PAIRS.astype(str), {str(v): label for v, label in KNOWN.items()})
+    part = PAIRS.astype(str).tail(40)
+    model.predict(part)
+    for column, what in (("node", "nodes"), ("edge", "hyperedges")):
+        later = part.assign(**{column: part[column] + ".0"})
+        with pytest.warns(UserWarning, match=rf"{what} were not there in fit: '\d+' of fit is '\d+.0' here"):
+            model.predict(later)

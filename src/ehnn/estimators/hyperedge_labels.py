@@ -16,7 +16,7 @@ from ehnn.hypergraph import Hypergraph, dual
 from .auto import Seen
 from .base import Self
 from .beside import Beside, beside
-from .inputs import as_hypergraph
+from .inputs import as_hypergraph, warn_of_other_writing
 from .kinds import Classifies, Regresses
 from .labels import plain
 from .nodes import NodeEstimator
@@ -38,6 +38,7 @@ class HyperedgeEstimator(NodeEstimator):
     """
 
     _row: ClassVar[str] = "hyperedge"
+    _other: ClassVar[str] = "node"
     known_: ClassVar[Hypergraph | None] = None  # set by fit: the dual hypergraph
 
     def fit(self: Self, h: Any, y: Any = None, sample_weight: Any = None, validation: Any = None) -> Self:
@@ -66,6 +67,8 @@ class HyperedgeEstimator(NodeEstimator):
         found = self._beside(graph)
         if found is None:
             return super()._of_given(h)
+        warn_of_other_writing(found.known.node_names, graph.node_names, self._row)
+        warn_of_other_writing(found.known.edge_names, graph.edge_names, self._other)
         if isinstance(self.model_, nn.Module) and (found.places < 0).any():
             self._warn_strangers(graph)
         return found.of_all(self._of_seen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -232,6 +232,8 @@ def as_members(hypergraphs: Any) -> list[Hypergraph]:
             "a list of hypergraphs is expected, got a DataFrame; of one with a column that says which "
             "hypergraph: [part for _, part in frame.groupby('graph')]"
         )
+    if isinstance(hypergraphs, Mapping):
+        raise ValueError("a list of hypergraphs is expected, got a mapping: give list(hypergraphs.values())")
     if isinstance(hypergraphs, (str, bytes)) or not isinstance(hypergraphs, Iterable):
         raise ValueError(f"a list of hypergraphs or a batch is expected, got {type(hypergraphs).__name__}")
     nothing = dict.fromkeys(("y", "edge_weight", "incidence_weight", "node_names", "edge_names"))

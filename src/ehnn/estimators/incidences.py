@@ -190,11 +190,13 @@ def check_same_order(frame: Any, **given: Any) -> None:
     """A ValueError where a Series has the index of a frame of pandas in another order."""
     index = getattr(frame, "index", None)
     for name, values in given.items():
-        if not is_frame(frame) or not has_names(values) or values.index.nlevels != 1 or index is None:
+        rows: Any = getattr(values, "index", None)
+        if not is_frame(frame) or not hasattr(rows, "nlevels") or rows.nlevels != 1 or index is None:
             continue
-        if not values.index.equals(index) and values.index.sort_values().equals(index.sort_values()):
+        if not rows.equals(index) and rows.sort_values().equals(index.sort_values()):
             raise ValueError(
-                f"{name} has the rows of the frame in another order: {name}.reindex(frame.index)"
+                f"{name} has the rows of the frame in another order: {name}.reindex(frame.index), or "
+                f"{name}.to_numpy() if its order is that of the frame"
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -19,7 +19,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io.named import in_order
 from ehnn.tables import Layout, TableData, read_sheet
-from ehnn.tables.alike import alike_names
+from ehnn.tables.alike import alike_names, writing
 from ehnn.tables.frames import collected, is_frame, pandas_of_arrow
 from ehnn.tables.lists import SEPARATORS
 from ehnn.tables.reading import in_python
@@ -72,6 +72,19 @@ def warn_of_names(h: Hypergraph) -> None:
         told += [f"'' is the name of one of the {what}"] * ("" in names)
         for remark in told:
             warnings.warn(remark, stacklevel=4)
+
+
+def warn_of_other_writing(known: Sequence[Any] | None, names: Sequence[Any] | None, what: str) -> None:
+    """A warning where one of ``names`` is new and was ``known`` in fit in another writing: 12 and "12.0"."""
+    if known is None or names is None:
+        return
+    before = set(map(plain, known))
+    strange = [name for name in map(plain, names) if name not in before]
+    writings = {writing(str(name)): name for name in before} if strange else {}
+    other = next((name for name in strange if writing(str(name)) in writings), None)
+    if other is not None:
+        told = f"{writings[writing(str(other))]!r} of fit is {other!r} here, which is another name"
+        warnings.warn(f"{len(strange)} of {len(names)} {what}s were not there in fit: {told}", stacklevel=6)
 
 
 def _converted(data: Any) -> Hypergraph:

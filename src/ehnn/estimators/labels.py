@@ -17,6 +17,8 @@ from ehnn.tables.labels import alike_classes, like_blank
 
 _ROW = (list, tuple, np.ndarray)
 """What a row of a matrix of labels may be."""
+_ENOUGH = 10
+"""Labels from which on classes may be too many."""
 
 
 def plain(value: Any) -> Any:
@@ -53,7 +55,7 @@ def _refuse_names_as_labels(y: Any) -> None:
         label = next((c for c in columns if c not in names), columns[-1])
         raise ValueError(
             f"labels must not have the names of the rows as a column, got {short(columns)}; give "
-            f"dict(zip(y[{names[0]!r}], y[{label!r}]))"
+            f"y[{label!r}] in the order of the rows, or a mapping from names to labels"
         )
 
 
@@ -191,6 +193,10 @@ def warn_of_doubts(values: Sequence[Any]) -> None:
             f"{blank!r} is taken for a class; where it means that there is no label, give None or NaN in a "
             "list or an array of objects: NumPy makes text of NaN beside text"
         )
+    classes = {v for v in values if not is_missing(v)}
+    labelled = sum(not is_missing(v) for v in values)
+    if labelled >= _ENOUGH and len(classes) > labelled / 2:
+        told.append(f"{len(classes)} classes for {labelled} labels are too many to learn; are they names?")
     truths = {isinstance(v, bool) for v in values if isinstance(v, int)}
     if len(truths) > 1:
         told.append("labels are truths and numbers: True and 1 are one class, False and 0 are one class")

@@ -25,7 +25,7 @@ from .explain.rows import NodeQuestions
 from .features import Features, check_features
 from .finite import finite_outputs
 from .from_tables import asked_of, logits_of, reader_of
-from .inputs import as_hypergraph, node_numbers, warn_of_gaps
+from .inputs import as_hypergraph, node_numbers, warn_of_gaps, warn_of_other_writing
 from .judging import judging_labels
 from .kinds import Classifies, Regresses
 from .labels import as_list, has_names, looks_like_row_numbers, warn_of_order, warn_of_row_numbers
@@ -69,6 +69,7 @@ class NodeEstimator(Estimator):
     residual: bool | None = None
     hypergraph: Any = None
     _row: ClassVar[str] = "node"
+    _other: ClassVar[str] = "hyperedge"  # what rows are in
 
     def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         raise NotImplementedError
@@ -303,6 +304,8 @@ class NodeEstimator(Estimator):
                 told = f"no {row} of fit is in this hypergraph; {pair[0]!r} of fit is {pair[1]!r} here"
                 warnings.warn(f"{told}: names must have one type", stacklevel=5)
                 return
+            warn_of_other_writing(model.company.names, read.node_names, row)
+            warn_of_other_writing(model.company.groups, read.edge_names, self._other)
             strange = model.is_strange(read)
             told = (
                 f"nothing in this hypergraph was there in fit, and {row}s have no features: degrees and "

@@ -65,7 +65,10 @@ def mean_reciprocal_rank(positive: Any, negative: Any) -> float:
 
 
 def _checked(scores: Any, answers: Any) -> tuple[Tensor, Tensor]:
-    scores, answers = _floats(scores, "scores"), torch.as_tensor(answers).cpu()
+    try:
+        scores, answers = _floats(scores, "scores"), torch.as_tensor(answers).cpu()
+    except (TypeError, ValueError, RuntimeError) as error:  # text, or None among numbers
+        raise ValueError(f"scores must be numbers and answers 0 or 1: {error}") from error
     if scores.dim() != 1 or scores.shape != answers.shape:
         raise ValueError(
             f"scores and answers must be [candidates], got {list(scores.shape)} and {list(answers.shape)}"
