@@ -80,11 +80,11 @@ class IncidenceClassifier(Classifies, Estimator):
         check_weights(graph, self.model)
         lines = incidence_lines(h, graph)
         check_same_order(h, y=y, sample_weight=sample_weight)
-        if y is not None and not _by_name(y, lines):
-            warn_of_order(h, graph)
         values = incidence_values(
             graph, h.y if y is None and isinstance(h, TableData) else self._given(y), lines
         )
+        if not _by_name(y, lines):
+            warn_of_order(h, graph)
         self.targets_ = self._learn(values)
         target = self.targets_.encode(values)
         rows = incidence_weights(graph, y, sample_weight, lines)
