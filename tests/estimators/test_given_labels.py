@@ -109,6 +109,7 @@ def test_row_numbers_that_are_names_of_nodes_are_told() -> None:
     other = ehnn.Hypergraph.from_edges([[0, 1, 2]], node_names=(2, 0, 1))
     with pytest.warns(UserWarning, match="taken for rows in the order of the nodes"):
         assert taken(pd.Series(list("abc")), other) == {2: "a", 0: "b", 1: "c"}
+    assert taken(pd.Series(list("abc")).rename_axis("node"), other) == {0: "a", 1: "b", 2: "c"}
     assert taken(pd.Series(list("abc"), index=[0, 2, 4]), EDGES) == {0: "a", 2: "b", 4: "c"}
 
 

@@ -16,7 +16,8 @@ from ehnn.hypergraph import Hypergraph, dual
 from .auto import Seen
 from .base import Self
 from .beside import Beside, beside
-from .inputs import as_hypergraph, warn_of_other_writing
+from .doubts import warn_of_other_writing
+from .inputs import as_hypergraph
 from .kinds import Classifies, Regresses
 from .labels import plain
 from .nodes import NodeEstimator

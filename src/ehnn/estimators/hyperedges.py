@@ -20,10 +20,11 @@ from ehnn.tasks.hyperedges.scoring import Scored
 from ehnn.tasks.hyperedges.sets import keep_edges, same_sets
 
 from .base import Estimator, Self, all_or_nothing
+from .doubts import warn_of_gaps
 from .features import Features
 from .finite import finite_outputs
 from .from_tables import is_table, reader_of
-from .inputs import as_hypergraph, node_numbers, warn_of_gaps
+from .inputs import as_hypergraph, node_numbers
 from .labels import as_list
 from .models import Plan
 from .portfolio.company import set_hashes

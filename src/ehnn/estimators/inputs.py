@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -19,21 +19,17 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io.named import in_order
 from ehnn.tables import Layout, TableData, read_sheet
-from ehnn.tables.alike import alike_names, writing
 from ehnn.tables.frames import collected, is_frame, pandas_of_arrow
 from ehnn.tables.lists import SEPARATORS
 from ehnn.tables.reading import in_python
 
+from .doubts import warn_of_names
 from .labels import plain
 
 _HOW = (
     "a Hypergraph, a list of hyperedges, a mapping of named hyperedges, an incidence matrix, a pandas frame "
     "of (node, hyperedge) rows, or an object of PyG, XGI, HyperNetX or NetworkX"
 )
-
-
-_FEW = 10
-"""Numbers of nodes that may be in no hyperedge without a word."""
 
 
 def as_hypergraph(data: Any) -> Hypergraph:
@@ -61,30 +57,6 @@ def as_hypergraph(data: Any) -> Hypergraph:
     if found.incidence_x is not None:
         warnings.warn("incidence_x of the hypergraph: estimators do not read it", stacklevel=3)
     return found
-
-
-def warn_of_names(h: Hypergraph) -> None:
-    """Warnings on names that may be one, as 1 and "1", or none."""
-    for names, what in ((h.node_names, "nodes"), (h.edge_names, "hyperedges")):
-        if names is None or all(type(name) is int for name in names):
-            continue
-        told = alike_names(names, what)
-        told += [f"'' is the name of one of the {what}"] * ("" in names)
-        for remark in told:
-            warnings.warn(remark, stacklevel=4)
-
-
-def warn_of_other_writing(known: Sequence[Any] | None, names: Sequence[Any] | None, what: str) -> None:
-    """A warning where one of ``names`` is new and was ``known`` in fit in another writing: 12 and "12.0"."""
-    if known is None or names is None:
-        return
-    before = set(map(plain, known))
-    strange = [name for name in map(plain, names) if name not in before]
-    writings = {writing(str(name)): name for name in before} if strange else {}
-    other = next((name for name in strange if writing(str(name)) in writings), None)
-    if other is not None:
-        told = f"{writings[writing(str(other))]!r} of fit is {other!r} here, which is another name"
-        warnings.warn(f"{len(strange)} of {len(names)} {what}s were not there in fit: {told}", stacklevel=6)
 
 
 def _converted(data: Any) -> Hypergraph:
@@ -121,17 +93,6 @@ def _from_lists(edges: Iterable[Any]) -> Hypergraph:
         raise ValueError(f"hyperedges must be collections of nodes: {error}") from error
     numbers = all(isinstance(v, Integral) and not isinstance(v, bool) for edge in lists for v in edge)
     return Hypergraph.from_edges(lists) if numbers else io.from_named_edges(lists)  # type: ignore[arg-type]
-
-
-def warn_of_gaps(data: Any, h: Hypergraph) -> None:
-    """A warning where most numbers of nodes in lists are in no hyperedge of ``h = as_hypergraph(data)``."""
-    unused = int((h.degrees == 0).sum())
-    if isinstance(data, (list, tuple, Mapping)) and unused > max(_FEW, h.num_nodes - unused):
-        warnings.warn(
-            f"{unused} of the {h.num_nodes} nodes are in no hyperedge: nodes of lists are numbers from 0 to "
-            "the largest. Where they are names, give a frame of (node, hyperedge) rows, or text",
-            stacklevel=4,
-        )
 
 
 def _without_counts(edges: Iterable[Any]) -> list[Any]:

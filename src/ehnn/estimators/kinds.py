@@ -10,7 +10,8 @@ from torch import Tensor
 
 from ehnn._utils.moved import renamed_argument
 
-from .labels import hidden_minus_ones, is_matrix, refuse_lists_of_names, warn_of_doubts
+from .doubts import warn_of_doubts
+from .labels import hidden_minus_ones, is_matrix, refuse_lists_of_names
 from .targets import Classes, MultiLabel, Numbers, Targets
 
 

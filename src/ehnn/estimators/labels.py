@@ -13,12 +13,9 @@ from torch import Tensor
 
 from ehnn._utils.validation import is_missing, short
 from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
-from ehnn.tables.labels import alike_classes, like_blank
 
 _ROW = (list, tuple, np.ndarray)
 """What a row of a matrix of labels may be."""
-_ENOUGH = 10
-"""Labels from which on classes may be too many."""
 
 
 def plain(value: Any) -> Any:
@@ -60,52 +57,15 @@ def _refuse_names_as_labels(y: Any) -> None:
 
 
 def has_names(y: Any) -> bool:
-    """Whether ``y`` is a pandas Series or frame with an index of its own, not the default 0 … n−1."""
+    """Whether ``y`` is a pandas Series or frame with an index of its own.
+
+    That is any but the default 0 … n−1 without a name.
+    """
     index = getattr(y, "index", None)
     if index is None or callable(index) or not hasattr(y, "items"):
         return False
-    return type(index).__name__ != "RangeIndex" or (index.start, index.step) != (0, 1)
-
-
-def looks_like_row_numbers(y: Any, count: int) -> bool:
-    """Whether the index of a Series without a name holds numbers that rows of a table of ``count`` have."""
-    numbers = y.index.tolist() if y.index.nlevels == 1 and y.index.name is None else [None]
-    return all(type(v) is int and 0 <= v < count for v in numbers)
-
-
-def warn_of_row_numbers(y: Any, names: Sequence[Any] | None, row: str) -> None:
-    """A warning where names that are numbers may be the numbers of rows that a table gave to labels.
-
-    ``names`` are those of all rows, in order; ``row`` says what a row is.
-    """
-    if names is None or not hasattr(getattr(y, "index", None), "tolist"):
-        return
-    given = y.index.tolist()
-    if not looks_like_row_numbers(y, len(names)) or not set(given) <= set(names):
-        return
-    other = next((v for v in given if names[v] != v), None)
-    if other is None:
-        return
-    told = f"{row} {other} or of row {other} ({row} {names[other]})"
-    taken = f"names of {row}s" if has_names(y) else f"rows in the order of the {row}s"
-    warnings.warn(
-        f"the index of y has no name: is {other} the label of {told}? It is taken for {taken}; "
-        f"y.rename_axis('{row}') says that it has names, y.to_numpy() that it has rows",
-        stacklevel=5,
-    )
-
-
-def warn_of_order(names: Sequence[Any] | None, row: str) -> None:
-    """A warning where labels by position are for names that are numbers in another order than theirs."""
-    if names is None or not all(type(v) is int for v in names) or list(names) == sorted(names):
-        return
-    first = ", ".join(map(str, names[:3]))
-    warnings.warn(
-        f"y has a label per {row} by position, and the {row}s are numbers in the order in which they first "
-        f"appear: {first}, …; a mapping from {row}s to labels, or a Series with their numbers as index, "
-        "leaves no doubt",
-        stacklevel=5,
-    )
+    default = type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1)
+    return not default or index.name is not None
 
 
 def is_matrix(values: Sequence[Any]) -> bool:
@@ -181,27 +141,6 @@ def plain_class(value: Any) -> Any:
     if not isinstance(value, int):
         raise ValueError(f"a label must be text or an integer, got {short(value)}")
     return value
-
-
-def warn_of_doubts(values: Sequence[Any]) -> None:
-    """Warnings where classes may be something else: two spellings of one class, no label, or truths."""
-    told = []
-    if alike := alike_classes(values):
-        told.append(f"classes that may be one: {alike}")
-    if (blank := like_blank(values)) is not None:
-        told.append(
-            f"{blank!r} is taken for a class; where it means that there is no label, give None or NaN in a "
-            "list or an array of objects: NumPy makes text of NaN beside text"
-        )
-    classes = {v for v in values if not is_missing(v)}
-    labelled = sum(not is_missing(v) for v in values)
-    if labelled >= _ENOUGH and len(classes) > labelled / 2:
-        told.append(f"{len(classes)} classes for {labelled} labels are too many to learn; are they names?")
-    truths = {isinstance(v, bool) for v in values if isinstance(v, int)}
-    if len(truths) > 1:
-        told.append("labels are truths and numbers: True and 1 are one class, False and 0 are one class")
-    for remark in told:
-        warnings.warn(remark, stacklevel=5)
 
 
 def _number(value: Any) -> float:

@@ -19,16 +19,23 @@ from ehnn.training import Task
 
 from .auto import AutoNodes, Seen
 from .base import Estimator, Self, all_or_nothing
+from .doubts import (
+    looks_like_row_numbers,
+    warn_of_gaps,
+    warn_of_order,
+    warn_of_other_writing,
+    warn_of_row_numbers,
+)
 from .explain.asking import INCIDENCES, MOST, answer, limits
 from .explain.explanation import Explanations
 from .explain.rows import NodeQuestions
 from .features import Features, check_features
 from .finite import finite_outputs
 from .from_tables import asked_of, logits_of, reader_of
-from .inputs import as_hypergraph, node_numbers, warn_of_gaps, warn_of_other_writing
+from .inputs import as_hypergraph, node_numbers
 from .judging import judging_labels
 from .kinds import Classifies, Regresses
-from .labels import as_list, has_names, looks_like_row_numbers, warn_of_order, warn_of_row_numbers
+from .labels import as_list, has_names
 from .models import Plan
 from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
