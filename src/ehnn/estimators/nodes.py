@@ -95,13 +95,13 @@ class NodeEstimator(Estimator):
                 labels too; `predict` then takes files and DataFrames, which are read in the same way and
                 joined to those of fit by the names of nodes and sets.
             y: a label per node, missing where unknown; or a mapping (or a pandas Series with an index of
-                its own, that is, any but the default 0 … n−1) from some nodes to their labels. None: the
-                labels of ``h``. A label per node is in the order of the nodes: by number where they are
+                its own, any but the default 0 … n−1 without a name) from some nodes to their labels. None:
+                the labels of ``h``. A label per node is in the order of the nodes: by number where they are
                 numbers from 0, else as in ``as_hypergraph(h).node_names``, where nodes of lists, mappings
                 and frames stand in the order in which they first appear. `predict` keeps the same order.
             sample_weight: a weight for each row of ``y``, of its share in the loss and in the figures; by
-                name where both have names. A label of weight 0 counts nowhere, as if it were missing.
-            validation: a boolean for each row of ``y``, by name where both have names: its label compares
+                name where it has names. A label of weight 0 counts nowhere, as if it were missing.
+            validation: a boolean for each row of ``y``, by name where it has names: its label compares
                 members and chooses the epoch, and is not trained on. By default some labels are drawn. Give
                 it where new rows differ from those drawn, such as those of the last month.
         """
