@@ -88,6 +88,11 @@ def test_nodes_that_may_be_one_or_several_are_told(data: Any, told: str) -> None
         ehnn.estimators.as_hypergraph(data)
 
 
+def test_capitals_tell_names_apart_in_python() -> None:
+    """The suite turns warnings into errors. A note on tables says so: people who type do not mean them."""
+    assert ehnn.estimators.as_hypergraph([["czt", "CZT"], ["CZT", "dct"]]).num_nodes == 3
+
+
 @pytest.mark.parametrize(
     ("data", "told"),
     [

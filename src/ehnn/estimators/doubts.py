@@ -86,7 +86,7 @@ def warn_of_names(h: Hypergraph) -> None:
     for names, what in ((h.node_names, "nodes"), (h.edge_names, "hyperedges")):
         if names is None or all(type(name) is int for name in names):
             continue
-        told = alike_names(names, what)
+        told = alike_names(names, what, capitals=True)
         told += [f"'' is the name of one of the {what}"] * ("" in names)
         for remark in told:
             warnings.warn(remark, stacklevel=4)

@@ -16,8 +16,10 @@ _MOST = 1000
 """New names for which a known one is sought."""
 
 
-def plain_name(name: str) -> str:
-    """A name without what the eye does not tell apart: capitals, kinds of white space and forms of letters.
+def plain_name(name: str, capitals: bool = False) -> str:
+    """A name without what the eye does not tell apart: kinds of white space and forms of letters.
+
+    Also without ``capitals``, unless they are kept.
 
     >>> plain_name("Mu\\u0308ller\\u00a0 X") == plain_name("MÜLLER x")
     True
@@ -25,36 +27,40 @@ def plain_name(name: str) -> str:
     if not name.isascii():
         name = unicodedata.normalize("NFKC", name)
         name = "".join(c for c in name if unicodedata.category(c) != "Cf")
-    return " ".join(name.casefold().split())
+    return " ".join((name if capitals else name.casefold()).split())
 
 
 _NUMBER = re.compile(r"0*(\d+)(?:\.0+)?")
-_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[t ]00:00(?::00(?:\.0+)?)?")
+_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ]00:00(?::00(?:\.0+)?)?")
 
 
-def writing(name: str) -> str:
+def writing(name: str, capitals: bool = False) -> str:
     """`plain_name` without zeros that do not change a whole number, and without midnight after a date.
 
     >>> writing("007"), writing("7.0"), writing("2024-05-01 00:00:00"), writing("A")
     ('7', '7', '2024-05-01', 'a')
     """
-    plain = plain_name(name)
+    plain = plain_name(name, capitals)
     found = _NUMBER.fullmatch(plain) or _MIDNIGHT.fullmatch(plain)
     return found[1] if found else plain
 
 
-def alike_names(names: Sequence[Hashable], what: str) -> list[str]:
-    """A remark where names differ in what the eye does not tell apart, or in zeros, alone."""
+def alike_names(names: Sequence[Hashable], what: str, capitals: bool = False) -> list[str]:
+    """A remark where names differ in what the eye does not tell apart, or in zeros, alone.
+
+    ``capitals``: they tell names apart, as in programs.
+    """
     first: dict[str, Hashable] = {}
     again = [
         (before, name)
         for name in names
-        if (before := first.setdefault(writing(str(name)), name)) is not name and before != name
+        if (before := first.setdefault(writing(str(name), capitals), name)) is not name and before != name
     ]
     if not again:
         return []
     pair = " and ".join(map(short, again[0]))
-    told = f"names of {what} that differ in capitals, white space, forms of letters or zeros alone"
+    ways = f"{'' if capitals else 'capitals, '}white space, forms of letters or zeros"
+    told = f"names of {what} that differ in {ways} alone"
     return [f"{told} count as different: {len(again)}, {pair} for one"]
 
 
