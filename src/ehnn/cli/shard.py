@@ -99,7 +99,8 @@ def shard(
         except RuntimeError as error:  # of workers that died
             raise OSError(str(error)) from error
         totals, cut = manifest["totals"], manifest["report"]
-        typer.echo(", ".join(f"{count:,} {what}" for what, count in totals.items()))
+        words = {"edges": "hyperedges"}
+        typer.echo(", ".join(f"{count:,} {words.get(what, what)}" for what, count in totals.items()))
         typer.echo(f"{cut['ghosts']:,} ghost rows, imbalance {cut['imbalance']:.3f}")
         typer.echo(f"Written: {out}")
         typer.echo(f"Next:    torchrun --nproc-per-node {ranks} -m ehnn train --shards {out}")
