@@ -16,6 +16,7 @@ from .features import feature_shifts, shifted_features
 from .portfolio.budget import clock_of
 from .portfolio.company import Company
 from .portfolio.folds import fit_count
+from .portfolio.gate import worth_gating
 from .portfolio.graph_table import GraphTable, graph_members
 from .portfolio.node_members import node_members
 from .portfolio.node_table import NodeTable, passes_of
@@ -81,7 +82,8 @@ class AutoNodes:
         table = NodeTable(shifted_features(h, shifts))
         labelled = int(output.labelled(target).sum())
         share = clock.seconds / (1 if judging is not None else max(1, fit_count(labelled)))
-        specs = node_members(table, output, labelled, dict(settings["plan"]), share)
+        gated = worth_gating(table.block("x"), target, output)
+        specs = node_members(table, output, labelled, dict(settings["plan"]), share, gated)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(
             table, specs, target, weight=weight, clock=clock, judging=judging, label=settings["label"],

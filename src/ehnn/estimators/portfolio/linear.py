@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .gate import gate
 from .outputs import Output
 
 Array = np.ndarray
@@ -58,16 +59,20 @@ class Linear:
             which other rows are clipped.
         weight: ``[columns, width]``. bias: ``[width]``.
         rough: end early, as in the search of ``strength``.
+        gated: read only the columns that a test keeps; see `gate`.
     """
 
     output: Output
     strength: float = 1.0
     rough: bool = False
+    gated: bool = False
     arrays: dict[str, Array] = field(default_factory=dict)
 
     def fit(self, x: Any, target: Array, rows: Array, weight: Array | None, seed: int) -> Linear:
         """Learn from the ``rows`` (numbers) of ``x`` ``[all rows, columns]``, sparse or dense."""
         center, scale = _scale(x[rows])
+        if self.gated:
+            scale *= gate(x[rows], target[rows], self.output)
         self.arrays = {"center": center, "scale": scale}
         if not hasattr(x, "tocsr") and len(rows):
             low, high = x[rows].min(0), x[rows].max(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .boosting import boosting_seconds
@@ -27,11 +28,12 @@ _STEPS, _MOST = 60, 160
 
 
 def node_members(
-    table: NodeTable, output: Output, labelled: int, plan: dict[str, Any], share: float
+    table: NodeTable, output: Output, labelled: int, plan: dict[str, Any], share: float, gated: bool = False
 ) -> list[Spec]:
     """What is tried on the rows of ``table``.
 
-    ``plan`` are arguments of `Plan` for networks, ``share`` the seconds of one core for each fold.
+    ``plan`` are arguments of `Plan` for networks, ``share`` the seconds of one core for each fold. ``gated``:
+    linear models of features are also tried on those columns alone that a test keeps; see `gate`.
     """
     specs = [Spec("majority" if output.kind != "numbers" else "mean", "prior", new_rows=True, always=True)]
     votes: tuple[str, ...] = LABELS if output.kind == "classes" else ("count", "vote", "spread")
@@ -63,9 +65,15 @@ def node_members(
         members = [linear("hyperedges", "members", always=False)]
     else:
         members, votes = [], ()
+    specs += [_gated(spec) for spec in specs if gated and {"x", "smooth"} & set(spec.blocks)]
     mlp, *others = _learners(table, output, labelled, votes)
     networks = _networks(table, votes, plan, share)
     return [*specs, mlp, *networks[:1], *members, *others, *networks[1:]]
+
+
+def _gated(spec: Spec) -> Spec:
+    """A linear member that reads those columns alone that a test keeps."""
+    return replace(spec.with_options(gated=True), name=f"{spec.name}, tested")
 
 
 class _Columns:
