@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 
 from ehnn import Hypergraph
-from ehnn.hypergraph import batch, clique_expansion, line_expansion, star_expansion, with_self_loops
+from ehnn.hypergraph import batch, clique_expansion, dual, line_expansion, star_expansion, with_self_loops
 from ehnn.hypergraph.products import _bound, common_columns
 from ehnn.testing.strategies import batches, hypergraphs
 
@@ -52,6 +52,19 @@ def test_star_against_brute_force(h):
 def test_expansions_stay_inside_members(b):
     for graph, member in ((clique_expansion(b), b.node_batch), (line_expansion(b), b.edge_batch)):
         assert torch.equal(member[graph.index[0]], member[graph.index[1]])
+
+
+@given(batches())
+@QUICK
+def test_the_dual_of_the_dual_is_the_batch_without_labels_and_hyperedge_weights(b):
+    kept = b.replace(y=None, edge_weight=None, incidence_x=torch.rand(b.num_incidences, 2))
+    assert dual(dual(kept)) == kept
+
+
+@given(batches())
+@QUICK
+def test_the_dual_of_a_batch_is_the_batch_of_the_duals(b):
+    assert dual(b) == batch(map(dual, b.unbatch()))
 
 
 # ---------------------------------------------------------------------- products

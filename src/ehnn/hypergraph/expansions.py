@@ -12,6 +12,7 @@ from .hypergraph import Hypergraph
 from .pairs import pairs_from_coo
 from .products import MAX_PAIRS, common_columns
 from .roles import refuse_roles
+from .weighted import product
 
 
 class Graph(NamedTuple):
@@ -70,19 +71,24 @@ def star_expansion(h: Hypergraph) -> Graph:
 def dual(h: Hypergraph) -> Hypergraph:
     """The dual hypergraph: hyperedges become nodes, and each node a hyperedge of those that it is in.
 
-    Features and names change sides; ``y`` is left out. A hyperedge weight becomes a factor of the weights of
-    its incidences. Roles stay with the incidences.
+    Features, names and batch members change sides; ``y`` is left out. A hyperedge weight becomes a factor of
+    the weights of its incidences. Roles and features of incidences stay with them.
 
     >>> dual(Hypergraph.from_edges([[0, 1], [1, 2]])).edges()
     [[0], [0, 1], [1]]
     """
-    node, edge = h.index
     weight = h.incidence_weight
     if h.edge_weight is not None:
-        weight = h.edge_weight[edge] if weight is None else weight * h.edge_weight[edge]
-    return Hypergraph.from_incidence(
-        torch.stack([edge, node]), h.num_edges, h.num_nodes, x=h.edge_x, edge_x=h.x, incidence_weight=weight,
-        roles=h.roles, node_names=h.edge_names, edge_names=h.node_names,
+        weight = product(weight, h.edge_weight[h.incidence.rows])
+
+    def by_node(values: Tensor | None) -> Tensor | None:
+        return None if values is None else values[h.incidence.t_perm]
+
+    return Hypergraph(
+        h.incidence.transpose(), x=h.edge_x, edge_x=h.x, incidence_weight=by_node(weight),
+        incidence_x=by_node(h.incidence_x), roles=by_node(h.roles), num_roles=h.num_roles,
+        node_names=h.edge_names, edge_names=h.node_names, node_batch=h.edge_batch, edge_batch=h.node_batch,
+        num_members=h.num_members,
     )  # fmt: skip
 
 
