@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -47,7 +48,8 @@ class Replayed:
     """``fn(h) -> Tensor`` with the same result and far fewer launches for batches that occur again.
 
     Most batches occur again as the same object. A `Moving` batch is copied over an earlier one of its layout.
-    A batch that is not ``reusable`` is given to ``fn`` each time; it would be kept in memory for nothing.
+    A batch that is not ``reusable`` is given to ``fn`` each time. A batch that its task drops is forgotten,
+    so a task that makes all batches anew does not fill the memory.
 
     The first call runs ``fn``; the second records it (``fn`` must then only launch work on the GPU: no
     synchronisation); later calls replay. What ``fn`` reads and changes (parameters, optimiser state,
@@ -83,11 +85,21 @@ class Replayed:
         if key in self._recorded:
             self._recorded[key].graph.replay()
             return self._recorded[key].output
-        if key not in self._seen:
-            self._seen[key] = h
+        if not self._met(h):
             return self.fn(h)
         self._recorded[key] = self._record(h)
         return self._replay(h)
+
+    def _met(self, h: Any) -> bool:
+        """Whether this object was given before."""
+        key, seen = id(h), self._seen
+        if key in seen:
+            return True
+        try:
+            seen[key] = weakref.ref(h, lambda _: seen.pop(key, None))
+        except TypeError:  # a tuple, a list or a dictionary
+            seen[key] = h
+        return False
 
     def _record(self, h: Any) -> _Recorded:
         graph = torch.cuda.CUDAGraph()
