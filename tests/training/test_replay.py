@@ -1,12 +1,13 @@
 """What is kept of batches while steps are recorded; the recording itself needs a GPU."""
 
+import gc
 import weakref
 
 import pytest
 import torch
 
 from ehnn import Hypergraph
-from ehnn.training.replay import Replayed
+from ehnn.training.replay import Replayed, no_collection
 
 
 @pytest.fixture
@@ -41,3 +42,14 @@ def test_the_second_visit_of_an_object_is_recorded(recorded: list[object], batch
     with pytest.raises(RuntimeError, match="recorded"):
         step(batch)
     assert recorded == [batch]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_collection_is_as_it_was_before_a_recording(enabled: bool) -> None:
+    (gc.enable if enabled else gc.disable)()
+    try:
+        with no_collection():
+            assert not gc.isenabled()
+        assert gc.isenabled() is enabled
+    finally:
+        gc.enable()

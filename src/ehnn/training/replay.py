@@ -106,7 +106,7 @@ class Replayed:
         torch.cuda.synchronize()
         # Another thread may well pin the memory of the next batch meanwhile.
         recording = torch.cuda.graph(graph, pool=self._pool, capture_error_mode="thread_local")
-        with _no_collection(), recording:
+        with no_collection(), recording:
             output = self.fn(h).clone()
         return _Recorded(h, graph, output)
 
@@ -118,11 +118,13 @@ class Replayed:
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
+def no_collection() -> Iterator[None]:
     """No garbage collection inside: freeing an older graph would break a recording."""
+    enabled = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
         yield
     finally:
-        gc.enable()
+        if enabled:
+            gc.enable()

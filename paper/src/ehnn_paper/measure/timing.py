@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from ehnn.training.replay import no_collection
 
 WARM_UP = 3
 
@@ -114,13 +115,8 @@ def record_graph(fn: Callable[[], Any]) -> Callable[[], None]:
             fn()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
-    gc.collect()  # a collection while recording could free an older graph and spoil this one
-    gc.disable()
-    try:
-        with torch.cuda.graph(graph, stream=stream):
-            output = fn()
-    finally:
-        gc.enable()
+    with no_collection(), torch.cuda.graph(graph, stream=stream):
+        output = fn()
 
     def replay() -> None:
         _ = output  # its memory belongs to the graph
