@@ -288,7 +288,9 @@ def test_progress_bar_in_a_terminal(monkeypatch, capsys) -> None:
     assert "label" in capsys.readouterr().err
 
 
-def test_tensorboard_gets_the_means(tmp_path: Path, monkeypatch) -> None:
+@pytest.fixture
+def on_board(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
+    """What is written to TensorBoard, which need not be installed."""
     written: list[tuple] = []
 
     class Writer:
@@ -305,13 +307,24 @@ def test_tensorboard_gets_the_means(tmp_path: Path, monkeypatch) -> None:
     fake.SummaryWriter = Writer
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", fake)
     monkeypatch.setattr("ehnn.training.board.find_spec", lambda name: object())
-    config = TrainConfig(epochs=1)
+    return written
+
+
+def test_tensorboard_gets_the_means(tmp_path: Path, on_board: list[tuple]) -> None:
     script = Scripted([([50.0, 70.0], [10.0, 30.0])])
-    fit(make, script, (0, 1), config, directory=tmp_path, quiet=True)
-    assert written[0] == (tmp_path / "tensorboard", 1)
-    assert ("valid", 60.0, 1) in written
-    assert ("test", 20.0, 1) in written
-    assert written[-1] == ("closed",)
+    fit(make, script, (0, 1), TrainConfig(epochs=1), directory=tmp_path, quiet=True)
+    assert on_board[0] == (tmp_path / "tensorboard", 1)
+    assert ("valid", 60.0, 1) in on_board
+    assert ("test", 20.0, 1) in on_board
+    assert on_board[-1] == ("closed",)
+
+
+def test_tensorboard_is_closed_after_an_error(tmp_path: Path, on_board: list[tuple]) -> None:
+    script = Scripted([([50.0], [10.0]), ([float("nan")], [10.0])])
+    with pytest.raises(NotFiniteError, match="valid is not a number in epoch 2"):
+        fit(make, script, [0], TrainConfig(epochs=2), directory=tmp_path, quiet=True)
+    assert ("valid", 50.0, 1) in on_board
+    assert on_board[-1] == ("closed",)
 
 
 def test_a_compiled_run_has_the_same_losses():

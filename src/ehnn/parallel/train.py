@@ -139,8 +139,8 @@ class _RankTrainer(_Trainer):
         self._train_step, self._predict = self._step, self._forward  # no recorded CUDA graphs
         self._numbering = number_rows(self.result.runs.model)
 
-    def finish(self) -> None:
-        super().finish()
+    def close(self) -> None:
+        super().close()
         self._numbering.remove()
 
     def _forward(self, h: Hypergraph, step: Tensor | None = None) -> Tensor:

@@ -122,9 +122,12 @@ class _Trainer:
 
     def run(self, label: str, quiet: bool, end: float | None = None) -> Result:
         """All epochs that are left, or those that are over before the time ``end``."""
-        with self._random():
-            self._run(label, quiet, end)
-            self.finish()
+        try:
+            with self._random():
+                self._run(label, quiet, end)
+                self._save()
+        finally:
+            self.close()
         return self.result
 
     @contextmanager
@@ -351,8 +354,8 @@ class _Trainer:
             with atomic_write(self.directory / "metrics.jsonl", "w") as file:
                 file.writelines(json.dumps(row) + "\n" for row in self.result.history)
 
-    def finish(self) -> None:
-        self._save()
+    def close(self) -> None:
+        """Write what TensorBoard still has to show, and free recorded steps; after an error too."""
         self.board.close()
         for part in (self._train_step, self._predict):
             if isinstance(part, Replayed):
