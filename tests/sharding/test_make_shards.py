@@ -144,6 +144,23 @@ def test_an_interrupted_job_goes_on_from_its_finished_tasks(
         assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+def test_a_kill_behind_the_manifest_leaves_no_work_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    w = written(tmp_path)
+
+    def killed(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(job_module.shutil, "rmtree", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make_shards(job_of(w, tmp_path / "out"))
+    assert (tmp_path / "out" / "work").exists()
+    assert make_shards(job_of(w, tmp_path / "out")) == read_manifest(tmp_path / "out")
+    assert not (tmp_path / "out" / "work").exists()
+
+
 def test_a_file_of_a_finished_task_that_was_changed_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -153,11 +153,12 @@ def make_shards(
     """
     identity, out = job.identity(), Path(job.out)
     with claimed(out):
+        work = out / "work"
         if fresh:
             _discard(out)
         elif (done := _made_before(out, identity)) is not None:
+            shutil.rmtree(work, ignore_errors=True)  # there after a kill behind the last step
             return done
-        work = out / "work"
         work.mkdir(exist_ok=True)
         with atomic_write(work / "job.json") as file:
             json.dump(identity, file)
