@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 
 import pytest
 import torch
+from torch import Tensor
 
 from ehnn import Hypergraph
-from ehnn.tasks.hyperedges import HyperedgePrediction, sample_negatives, scoring, split, split_hyperedges
+from ehnn.tasks.hyperedges import (
+    HyperedgePrediction,
+    co_membership,
+    common_neighbours,
+    sample_negatives,
+    scoring,
+    split,
+    split_hyperedges,
+)
 from ehnn.tasks.hyperedges.negatives import CONNECTED
 from ehnn.tasks.hyperedges.scoring import Scored
 
@@ -108,3 +118,14 @@ def test_validation_is_scored_by_its_own_answers() -> None:
         return torch.stack([h.answers, 1 - h.answers]).unsqueeze(-1)  # type: ignore[operator,list-item]
 
     assert task.evaluate(predict)["valid"].tolist() == [100, 0]
+
+
+@pytest.mark.parametrize("score", [co_membership, common_neighbours])
+def test_heuristics_count_nodes_whatever_weights_and_roles(score: Callable[..., Tensor]) -> None:
+    h = Hypergraph.from_edges([[0, 1, 2], [0, 1, 3]], num_nodes=5)
+    asked = Hypergraph.from_edges([[2, 3], [0, 4], [0, 1]], num_nodes=5)
+    one, other = (
+        g.replace(incidence_weight=torch.full((g.num_incidences,), 3.0), roles=torch.arange(6) % 2)
+        for g in (h, asked)
+    )
+    assert score(one, other).tolist() == score(h, asked).tolist()

@@ -9,6 +9,8 @@ from torch import Tensor
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.products import common_columns
 
+from .sets import structure
+
 
 def co_membership(h: Hypergraph, candidates: Hypergraph) -> Tensor:
     """``[num_candidates]`` mean over the pairs of nodes of each of ``candidates`` of the hyperedges that hold
@@ -28,7 +30,7 @@ def co_membership(h: Hypergraph, candidates: Hypergraph) -> Tensor:
 def common_neighbours(h: Hypergraph, candidates: Hypergraph) -> Tensor:
     """``[num_candidates]`` mean over the pairs of nodes of each of ``candidates`` of their common neighbours.
 
-    Neighbours are the nodes that share a hyperedge.
+    Neighbours are the nodes that share a hyperedge, whatever their weights and roles.
 
     >>> h = Hypergraph.from_edges([[0, 1, 2], [0, 1]], num_nodes=4)
     >>> common_neighbours(h, Hypergraph.from_edges([[0, 1], [1, 3]], num_nodes=4)).tolist()
@@ -36,12 +38,12 @@ def common_neighbours(h: Hypergraph, candidates: Hypergraph) -> Tensor:
     """
     from ehnn.io import to_scipy
 
-    incidence = to_scipy(h.replace(incidence_weight=None)).astype(np.float32)
+    incidence = to_scipy(structure(h)).astype(np.float32)
     near = incidence @ incidence.T
     near.data[:] = 1
     near.setdiag(0)
     near.eliminate_zeros()
-    chosen = to_scipy(candidates).T.tocsr().astype(np.float32)
+    chosen = to_scipy(structure(candidates)).T.tocsr().astype(np.float32)
     # Σ over pairs of |N(u) ∩ N(v)| is Σ over w of c_w (c_w − 1), with c_w nodes of the candidate next to w
     counts = (chosen @ near).tocsr()
     counts.data = counts.data * (counts.data - 1)
