@@ -33,12 +33,13 @@ def test_one_rank_with_roles_and_weights() -> None:
 
 
 def test_two_ranks(tmp_path: Path) -> None:
-    """Exactness, also with roles, weights and large logits; training from files; data parallel gradients."""
+    """Exactness, also with roles, weights and large logits; training from files; data parallel gradients;
+    an overlap that a rank refuses."""
     launch(
         2, tmp_path, ("exact", some(UNIT, 8)), ("marks", some(UNIT, 48)), ("large_logits", {}),
         ("ahead", {}), ("both_ways", {}), ("twice", {}),
         ("training", {"directory": str(tmp_path / "shards")}),
-        ("data_parallel", {}),
+        ("data_parallel", {}), ("too_many_pairs", {}),
     )  # fmt: skip
 
 

@@ -353,6 +353,17 @@ def bad_files(ranks: Ranks, directory: str, message: str) -> None:
         parallel.load_shard(directory, ranks)
 
 
+def too_many_pairs(ranks: Ranks) -> None:
+    """All hyperedges meet at a node of rank 0, which refuses their overlaps; no rank waits for it."""
+    h = Hypergraph.from_edges([[0, v] for v in range(1, 31)])
+    nodes = torch.ones(31, dtype=torch.int64)
+    nodes[0] = 0
+    s = parallel.shard(h, parallel.given_partition(h, nodes, ranks.size), ranks)
+    with pytest.raises(ValueError, match=r"^rank 0: up to 900 overlapping pairs .* max_pairs=100;[^;]*$"):
+        s.overlap("edges", "edges", max_pairs=100)
+    assert s.overlap("edges", "edges", max_pairs=900).num_targets == s.num_edges
+
+
 def data_parallel(ranks: Ranks) -> None:
     """Gradients over balanced groups of small hypergraphs are those of the whole set."""
     many = [

@@ -79,14 +79,8 @@ def load_shard(directory: str | Path, ranks: Ranks, *, features: bool = True) ->
     >>> load_shard("shards", ehnn.parallel.Ranks()).num_nodes
     6
     """
-    tensors, problem = None, None
-    try:
-        tensors = read_shard(directory, ranks.rank, ranks.size, () if features else ("x",))
-    except ValueError as error:
-        problem = str(error)
-    ranks.agree(problem)
-    assert tensors is not None
-    return join(tensors, ranks)
+    without = () if features else ("x",)
+    return join(ranks.together(lambda: read_shard(directory, ranks.rank, ranks.size, without)), ranks)
 
 
 def read_shard(

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from math import prod
 from threading import Thread
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
+_Found = TypeVar("_Found")
 PATIENCE = timedelta(days=1)
 """How long the others wait for what rank 0 does alone."""
 WIRES: dict[str, torch.dtype | None] = {"exact": None, "bfloat16": torch.bfloat16}
@@ -151,8 +152,19 @@ class Ranks:
         if self.size > 1:
             problems = [None] * self.size
             dist.all_gather_object(problems, problem, group=self.group)
-        if any(problems):
-            raise ValueError("; ".join(f"rank {i}: {p}" for i, p in enumerate(problems) if p))
+        told = [f"rank {i}: {p}" for i, p in enumerate(problems) if p is not None]
+        if told:
+            raise ValueError("; ".join(told))
+
+    def together(self, work: Callable[[], _Found]) -> _Found:
+        """What ``work`` gives on this rank; its ValueError on any rank is raised on all, as by `agree`."""
+        try:
+            found = work()
+        except ValueError as error:
+            self.agree(str(error))
+            raise
+        self.agree(None)
+        return found
 
     def first(self, work: Callable[[], Any]) -> None:
         """Rank 0 calls ``work`` while the others wait, however long it takes; its error is raised on all."""

@@ -92,7 +92,8 @@ def _shared_counts(h: Shard, sources: ShardFamily, targets: ShardFamily, max_pai
     owner, row = _addresses(h, targets)
     source_owner, source_row = _addresses(h, sources)
     start = torch.tensor(list(accumulate(sources.counts, initial=0)), device=h.device)
-    t, s, count = common_columns(marked(targets), marked(sources), max_pairs)
+    pairs = marked(targets), marked(sources)
+    t, s, count = h.ranks.together(lambda: common_columns(*pairs, max_pairs))
     entry = s % R * S + t % S
     t, s = torch.div(t, S, rounding_mode="floor"), torch.div(s, R, rounding_mode="floor")
     by_rank = torch.argsort(owner[t], stable=True)

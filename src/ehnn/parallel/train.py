@@ -151,13 +151,11 @@ class _RankTrainer(_Trainer):
 
     def _resume(self) -> None:
         """Every rank reads the checkpoint that rank 0 wrote."""
-        writes, self.directory, problem = self.directory, self._read_from, None
+        writes, self.directory = self.directory, self._read_from
         try:
-            super()._resume()
-        except ValueError as error:
-            problem = str(error)
-        self.directory = writes
-        self.ranks.agree(problem)
+            self.ranks.together(super()._resume)
+        finally:
+            self.directory = writes
         epochs = self.ranks.counts(self.epoch, self.device)
         if len(set(epochs)) > 1:
             raise ValueError(
