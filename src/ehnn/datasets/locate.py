@@ -11,9 +11,9 @@ from .errors import DataError
 from .transfer import download as fetch_file
 from .transfer import file_sha256
 
-# One commit of the paper's repository, so that the files behind the address never change.
 __all__ = ["locate"]
 
+# One commit of the paper's repository, so that the files behind the address never change.
 BASE_URL = (
     "https://raw.githubusercontent.com/jw9730/ehnn/4557e4cb30046584b50e5aa328aef8eb80417a15"
     "/semi-supervised-node-classification/data/raw_data"

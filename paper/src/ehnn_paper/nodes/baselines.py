@@ -1,9 +1,9 @@
 """Node classification: the baselines whose settings are not the common ones, and how these were chosen.
 
-In validation, on splits that no reported run has (seeds from 1,000,000): half of the validation nodes
-choose the epoch and the other half is scored, both ways (`nodes_search.compare`). Few runs, on one CPU core;
-Walmart on an H200, in TF32.
-"a → b" is that accuracy with the common setting and with the chosen one; runs × epochs in brackets.
+In validation, on splits that no reported run has (seeds from 1,000,000): half of the validation nodes choose
+the epoch and the other half is scored, both ways (`ehnn_paper.nodes.search.compare`). Few runs, on one CPU
+core; Walmart on an H200, in TF32. "a → b" is that accuracy with the common setting and with the chosen one;
+runs × epochs in brackets.
 
 - **AllDeepSets** has means, and the LayerNorm and ReLU of its authors (``norm``): Zoo 92.0 → 95.9 (10 ×
   500), NTU2012 79.1 → 85.9 (1 × 150), Mushroom 95.9 → 99.8 (1 × 25), 20News 58.1 → 79.1 (1 × 15; there it
@@ -106,4 +106,4 @@ BASELINES: dict[str, dict[str, Settings]] = {
     "hnhn": HNHN,
     "uni-gcn-ii": UNI_GCN_II,
 }
-"""Settings of each dataset; baselines that are not here have the common ones (`nodes_config`)."""
+"""Settings of each dataset; baselines that are not here have the common ones (`Settings`)."""

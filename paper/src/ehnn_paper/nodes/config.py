@@ -14,11 +14,11 @@ What stands between the layers is not in the paper. In the released code it is, 
 each layer and inside the feed-forward part, and no LayerNorm before the classifier (``released``). Ours was
 LayerNorm there and dropout 0.5 on what each layer adds. Of the two, that with the better best validation
 accuracy is used, and the released one where they were not compared or are equal (ModelNet40, Yelp; Mushroom,
-where both reach 100). ``experiments/nodes_between.py`` compares them. The figures are from before it was
-written, by the same computation with seeds from 100: 500 epochs, other splits than the reported ones, no test
-nodes scored; on Zoo, and on House(1) for the Transformer, on a CPU, else on an H200 with TF32 products; Zoo
-300 epochs for the Transformer; at commit df2824f for the MLP on Walmart and Zoo, else at 175230d with what
-df2824f changed. Ours → the released one:
+where both reach 100). ``paper/experiments/nodes_between.py`` compares them. The figures are from before it
+was written, by the same computation with seeds from 100: 500 epochs, other splits than the reported ones, no
+test nodes scored; on Zoo, and on House(1) for the Transformer, on a CPU, else on an H200 with TF32 products;
+Zoo 300 epochs for the Transformer; at commit df2824f for the MLP on Walmart and Zoo, else at 175230d with
+what df2824f changed. Ours → the released one:
 
 - MLP: House(1) 69.0 → 70.9, House(0.6) 82.3 → 82.9 and NTU2012 88.6 → 87.4 (10 runs each), 20News 81.23 →
   81.30 (8), Walmart(1) 65.4 → 65.8 and Walmart(0.6) 78.7 → 78.5 (3 each), Zoo 96.0 → 96.0 (20);
@@ -28,9 +28,9 @@ df2824f changed. Ours → the released one:
   and 0.5 the first is best (80.2, 79.6, 77.5 and 74.6, 2 runs each).
 
 The best of 500 epochs flatters what fluctuates. Scored on the half of the validation nodes that did not
-choose the epoch (``experiments/nodes_between.py house-1 zoo --runs 6 --epochs 300``, 2 CPU cores, commit
-6f981f9), the MLP gains on House(1), 63.8 → 66.4, and loses on Zoo, 94.0 → 93.3; the Transformer gains on
-both, 71.2 → 72.6 and 91.3 → 94.0.
+choose the epoch (``paper/experiments/nodes_between.py house-1 zoo --runs 6 --epochs 300``, 2 CPU cores,
+commit 6f981f9), the MLP gains on House(1), 63.8 → 66.4, and loses on Zoo, 94.0 → 93.3; the Transformer gains
+on both, 71.2 → 72.6 and 91.3 → 94.0.
 
 **Baselines.** The paper quotes them from AllSet (Chien et al., 2022), which searched, for every model and
 dataset, widths {64, 128, 256, 512}, learning rates {0.1, 0.01, 0.001} and weight decay {0, 1e-5}. What it
@@ -38,11 +38,11 @@ published of the outcome is the setting of AllSetTransformer on each dataset (`A
 AllDeepSets is given the same widths, and the others the values common to AllSet's scripts: learning rate
 0.001, no weight decay, dropout 0.5, at width 256, and two layers. On Zoo their learning rate is 0.01, of the
 two the better in validation for the four that were tried (MLP, HNHN, HGNN, HCHA). As in AllSet, HGNN, HCHA
-and HNHN see every node as a hyperedge of its own too (self-loops; AllSet's layers get them from the path
-V → V∪E → V), and AllSet's layers are followed by ReLU. What departs from that is in `nodes_baselines`, with
-the validation figures that it was chosen by. `ehnn_paper.nodes.tune` runs the search itself.
+and HNHN see every node as a hyperedge of its own too (self-loops; AllSet's layers get them from the path V →
+V∪E → V), and AllSet's layers are followed by ReLU. What departs from that is in `ehnn_paper.nodes.baselines`,
+with the validation figures that it was chosen by. `ehnn_paper.nodes.tune` runs the search itself.
 
-**Recipes beyond the paper** (``ehnn-mlp+``, ``ehnn-transformer+``) are in `nodes_recipes`.
+**Recipes beyond the paper** (``ehnn-mlp+``, ``ehnn-transformer+``) are in `ehnn_paper.nodes.recipes`.
 """
 
 from __future__ import annotations

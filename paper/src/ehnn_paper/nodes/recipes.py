@@ -1,8 +1,8 @@
 """Recipes beyond the paper for node classification, on the same layers: rows of their own in the table.
 
 The choice was made for House, on validation nodes of other splits than the reported ones
-(``experiments/nodes_recipe.py``, which tries it on any dataset). Walmart has House's, wider; the others the
-parts that make sense without noise in the features, of which one has been compared:
+(``paper/experiments/nodes_recipe.py``, which tries it on any dataset). Walmart has House's, wider; the others
+the parts that make sense without noise in the features, of which one has been compared:
 
 - one V → V∪E → V pair, as EHNN-MLP has, with residual connections for the nodes (both models);
 - features standardised; or, where most of them are noise (House, Walmart), each weighed by how well it tells
