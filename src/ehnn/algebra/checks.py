@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -62,6 +64,20 @@ def check_parameter(value: Tensor, like: Tensor, shape: tuple[int | None, ...], 
         raise ValueError(f"{name} must have shape [{wanted}], got {list(value.shape)}")
     if value.dtype != like.dtype:
         raise ValueError(f"{name} must have the dtype of the input, {like.dtype}, got {value.dtype}")
+
+
+def look_up(parameters: Any, key: tuple[Any, ...], name: str, like: Tensor) -> Tensor:
+    """The weight ``[d, d']`` at ``key``, or the bias ``[d']`` at a key of one entry, checked.
+
+    ``parameters`` are a mapping, where a key of one entry is that entry, or a function of the entries.
+    """
+    plain = key if len(key) > 1 else key[0]
+    if not callable(parameters) and plain not in parameters:
+        raise ValueError(f"{name} has no entry {plain}")
+    value: Tensor = parameters(*key) if callable(parameters) else parameters[plain]
+    shape = (None,) if len(key) == 1 else (like.shape[-1], None)
+    check_parameter(value, like, shape, f"{name}[{', '.join(map(str, key))}]")
+    return value
 
 
 def nearly_equal(a: Tensor, b: Tensor) -> bool:

@@ -7,9 +7,9 @@ from torch import Tensor
 
 from ehnn._utils.validation import as_count
 
-from .checks import check_parameter
+from .checks import check_parameter, look_up
 from .patterns import stirling2
-from .sequence import Biases, Weights, look_up
+from .sequence import Biases, Weights
 from .symmetric import overlap_class, symmetric_classes
 
 

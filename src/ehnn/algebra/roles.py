@@ -18,14 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from math import factorial, prod
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ehnn._utils.validation import as_count
 
-from .checks import check_dense, check_parameter
+from .checks import check_dense, look_up
 from .dimension import check_unknowns, fixed_dimension
 
 Counts = tuple[int, ...]
@@ -182,20 +181,11 @@ def role_layer(
         for i, ki in enumerate(k):
             Mij = tuple(map(tuple, M[i][j]))
             keys = [(tuple(ki), tuple(lj), m) for m in dict.fromkeys((zero, Mij))]
-            terms += [x[i] @ _look_up(weights, key, "weights", x) for key in keys]
+            terms += [x[i] @ look_up(weights, key, "weights", x) for key in keys]
         if biases is not None:
-            terms.append(_look_up(biases, (tuple(lj),), "biases", x))
+            terms.append(look_up(biases, (tuple(lj),), "biases", x))
         rows.append(torch.stack(terms).sum(0))
     return torch.stack(rows)
-
-
-def _look_up(parameters: Any, key: tuple[Any, ...], name: str, like: Tensor) -> Tensor:
-    plain = key if len(key) > 1 else key[0]
-    if not callable(parameters) and plain not in parameters:
-        raise ValueError(f"{name} has no entry {plain}")
-    value: Tensor = parameters(*key) if callable(parameters) else parameters[plain]
-    check_parameter(value, like, (None,) if len(key) == 1 else (like.shape[1], None), f"{name}[{plain}]")
-    return value
 
 
 def _counts(counts: Sequence[int], name: str) -> Counts:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ehnn._utils.validation import as_count
 
-from .checks import check_parameter, read_tensor
+from .checks import look_up, read_tensor
 from .uniform import uniform_layer
 
 Tensors = Mapping[int, Tensor] | Sequence[Tensor]
@@ -63,21 +62,6 @@ def _output(by_order: dict[int, Tensor], weights: Weights, biases: Biases, l: in
             f"weights to order {l} must have one output width, got {[t.shape[-1] for t in terms]}"
         )
     return torch.stack(terms).sum(0)
-
-
-def look_up(parameters: Any, key: tuple[int, ...], name: str, like: Tensor) -> Tensor:
-    """The weight ``[d, d']`` at (k, l, 𝓘) or bias ``[d']`` at (l,) of a mapping or function, checked."""
-    value: Tensor
-    if callable(parameters):
-        value = parameters(*key)
-    else:
-        plain = key if len(key) > 1 else key[0]
-        if plain not in parameters:
-            raise ValueError(f"{name} has no entry {plain}")
-        value = parameters[plain]
-    shape = (None,) if len(key) == 1 else (like.shape[-1], None)
-    check_parameter(value, like, shape, f"{name}[{', '.join(map(str, key))}]")
-    return value
 
 
 def by_order_of(tensors: Tensors, n: int | None) -> dict[int, Tensor]:
