@@ -99,11 +99,9 @@ def run(
 
 def _check(values: tuple[Any, ...], places: tuple[Tensor | None, ...], codes: Tensor | None) -> None:
     """The kernel does not check what it reads: dtypes and shapes must be those that it expects."""
-    x, gamma, *others = values
+    x, gamma, beta, *others = values
     (rows, d), code = x.shape, 0 if codes is None else codes.shape[1]
-    floats = others if gamma is None else [gamma, *others]
-    if gamma is None:
-        floats = others[1:]
+    floats = others if gamma is None else [gamma, beta, *others]
     if any(t.dtype != x.dtype for t in floats) or (codes is not None and codes.dtype != x.dtype):
         kinds = {x.dtype, *(t.dtype for t in floats)} | (set() if codes is None else {codes.dtype})
         raise ValueError(f"x, parameters and codes must be of one dtype, got {sorted(map(str, kinds))}")
