@@ -129,3 +129,11 @@ def test_heuristics_count_nodes_whatever_weights_and_roles(score: Callable[..., 
         for g in (h, asked)
     )
     assert score(one, other).tolist() == score(h, asked).tolist()
+
+
+def test_candidates_move_with_their_hypergraph() -> None:
+    h = Hypergraph.from_edges(PAIRS[:10], num_nodes=8)
+    scored = Scored.of(h, Hypergraph.from_edges(PAIRS[10:12], num_nodes=8), torch.ones(2))
+    moved = scored.to("meta")  # stands for a GPU
+    assert {moved.device.type, moved.candidates.device.type, moved.answers.device.type} == {"meta"}
+    assert scored.to("cpu") is scored

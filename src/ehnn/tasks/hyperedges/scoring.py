@@ -25,8 +25,6 @@ from .split import check_no_leak, one_of_each, set_numbers, without_sets
 
 MOST_NEGATIVES, FILLED = 5, 512
 """The most negatives of a positive, and about how many of them a part has before it gets more."""
-
-
 _EPOCHS_APART = 7_368_787
 """Between the seeds of the negatives of two epochs."""
 
@@ -86,6 +84,14 @@ class Scored(Hypergraph):
         if "candidates" in changes:
             found = dataclasses.replace(found, _overlaps=_without_candidates(self))
         return found  # type: ignore[return-value]
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Scored:
+        """The candidates are moved too."""
+        moved = super().to(device, non_blocking)
+        if moved is self:
+            return self
+        assert isinstance(moved, Scored)
+        return dataclasses.replace(moved, candidates=self.candidates.to(device, non_blocking))
 
     def permute_nodes(self, perm: Any) -> Scored:
         """The candidates are renumbered too."""
