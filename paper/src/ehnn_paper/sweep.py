@@ -72,12 +72,11 @@ def sweep(
         say: is told of every trial.
     """
     todo = [trial for trial in trials if read(trial, folder) is None]
-    end = None if minutes is None else time.monotonic() + 60 * minutes
+    end = None if minutes is None else time.time() + 60 * minutes
     context = multiprocessing.get_context("spawn")  # a GPU cannot be shared with a forked process
     missing = len(todo)
     with ProcessPoolExecutor(max(1, jobs), mp_context=context) as pool:
-        left = None if end is None else time.time() + end - time.monotonic()
-        waiting: list[Future[str]] = [pool.submit(_finish, t, compute, folder, left) for t in todo]
+        waiting: list[Future[str]] = [pool.submit(_finish, t, compute, folder, end) for t in todo]
         for i, done in enumerate(as_completed(waiting), 1):
             text = done.result()
             missing -= not text.startswith(_NOT_DONE)
@@ -89,7 +88,7 @@ _NOT_DONE = "not done: "
 
 
 def _finish(trial: Trial, compute: Callable[[Trial], Found], folder: Path, end: float | None) -> str:
-    """Compute a trial and keep it; what goes wrong is told, and the others go on."""
+    """Compute a trial and keep it, unless it is later than ``end``; what goes wrong is told, no more."""
     import torch
 
     name = f"{trial.dataset}, {trial.model}, setting {trial.choice}"
