@@ -71,7 +71,7 @@ def test_wrong_arguments_fail_at_once(arguments: str, message: str, tmp_path: Pa
 
 
 def test_an_interrupt_promises_nothing_that_is_not_there() -> None:
-    asked = Request(None, None, None, None, "cpu", Path("o"), Path("r"), False)
+    asked = Request(out=Path("o"), runs_dir=Path("r"))
     kept = "what is done, if anything is, is kept in r and o."
     assert asked.resume == f"Run the same command to continue; {kept}"
 

@@ -65,7 +65,10 @@ def test_a_network_reads_the_structure_where_all_features_are_equal(folder: Path
 
 def test_the_command(folder: Path) -> None:
     models = ["majority", "lr-members-directed"]
-    asked = Request(models, ["iAF692"], 2, None, "cpu", folder / "out", folder / "runs", False, folder)
+    asked = Request(
+        models=models, settings=["iAF692"], seeds=2, out=folder / "out", runs_dir=folder / "runs",
+        data_dir=folder,
+    )  # fmt: skip
     assert EXPERIMENTS["edge-labels"](asked) == 0
     rows = read_rows("edge-labels", folder / "out")
     assert [(row["model"], row["runs"]) for row in rows[::2]] == [(model, 2) for model in models]
@@ -73,7 +76,6 @@ def test_the_command(folder: Path) -> None:
 
 
 def test_the_command_of_reactions_names_its_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = Request(None, ["nothing"], None, None, "cpu", Path("out"), Path("runs"), False)
     with pytest.raises(typer.Exit):
-        EXPERIMENTS["reactions"](asked)
+        EXPERIMENTS["reactions"](Request(settings=["nothing"]))
     assert "direction, pool, swapped" in capsys.readouterr().err

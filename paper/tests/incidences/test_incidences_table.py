@@ -63,8 +63,9 @@ def test_rows_of_all_models(folder: Path) -> None:
 def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     load.cache_clear()
     asked = Request(
-        ["conhd-unb"], ["outsider-cora"], 1, 10, "cpu", folder / "out", folder / "runs", False, folder
-    )
+        models=["conhd-unb"], settings=["outsider-cora"], seeds=1, epochs=10, out=folder / "out",
+        runs_dir=folder / "runs", data_dir=folder,
+    )  # fmt: skip
     assert EXPERIMENTS["incidences"](asked) == 0
     assert "outsider-cora, strict" in capsys.readouterr().out
     with pytest.raises(ValueError, match="--amp does not apply to incidences"):

@@ -26,18 +26,18 @@ OPTIONAL = (
 """Options that some experiments have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """What was asked for; None leaves a choice to the experiment."""
 
-    models: list[str] | None
-    settings: list[str] | None
-    seeds: int | None
-    epochs: int | None
-    device: str
-    out: Path
-    runs_dir: Path
-    fresh: bool
+    models: list[str] | None = None
+    settings: list[str] | None = None
+    seeds: int | None = None
+    epochs: int | None = None
+    device: str = "cpu"
+    out: Path = Path("results")
+    runs_dir: Path = Path("runs")
+    fresh: bool = False
     data_dir: Path | None = None
     iterations: int | None = None
     lr: float | None = None
@@ -63,7 +63,7 @@ class Request:
 
     @property
     def seconds(self) -> float:
-        """When to stop."""
+        """After so many seconds nothing new begins."""
         return float("inf") if self.minutes is None else 60 * self.minutes
 
     @property
@@ -221,7 +221,7 @@ def incidences(asked: Request) -> int:
     found = incidences.Asked(
         choose_all("dataset", asked.settings, list(DATASETS)),
         choose_all("model", asked.models or list(incidences.MODELS), [incidences.OURS, *NETS]),
-        asked.seeds or 5, asked.epochs or 300, device=asked.device, data_dir=asked.folder,
+        seeds=asked.seeds or 5, steps=asked.epochs or 300, device=asked.device, data_dir=asked.folder,
         out=asked.runs_dir / "incidences", results=asked.out,
     )  # fmt: skip
     command = (
@@ -240,7 +240,8 @@ def edge_labels(asked: Request) -> int:
     found = edge_labels.Asked(
         choose_all("dataset", asked.settings, every.datasets),
         choose_all("model", asked.models, every.models),
-        asked.seeds or 3, asked.device, asked.folder, asked.runs_dir / "edge-labels", asked.out,
+        seeds=asked.seeds or 3, device=asked.device, data_dir=asked.folder,
+        out=asked.runs_dir / "edge-labels", results=asked.out,
     )  # fmt: skip
     command = f"ehnn reproduce edge-labels --seeds {found.seeds} --device {found.device}"
     _show(edge_labels.reproduce(found, command, seconds=asked.seconds, say=_say))
@@ -254,8 +255,11 @@ def reactions(asked: Request) -> int:
     asked.refuse("reactions", ("data_dir",))
     for task in choose_all("setting", asked.settings, list(TASKS)):
         command = f"ehnn reproduce reactions --setting {task}"
-        out = asked.runs_dir / "reactions"
-        TASKS[task](Asked(command, None, asked.models, asked.seeds, asked.folder, out, asked.out))
+        found = Asked(
+            command, models=asked.models, splits=asked.seeds, data_dir=asked.folder,
+            out=asked.runs_dir / "reactions", results=asked.out,
+        )  # fmt: skip
+        TASKS[task](found)
     return 0
 
 

@@ -91,8 +91,9 @@ def reproduce(
     """
     run = EXPERIMENTS[choose("experiment", experiment, EXPERIMENTS)]
     asked = Request(
-        models, setting, seeds, epochs, pick_device(device), out, runs_dir, fresh, data_dir, iterations, lr,
-        finetune, minutes, amp, tf32, group, jobs, choices, first_seed,
+        models=models, settings=setting, seeds=seeds, epochs=epochs, device=pick_device(device), out=out,
+        runs_dir=runs_dir, fresh=fresh, data_dir=data_dir, iterations=iterations, lr=lr, finetune=finetune,
+        minutes=minutes, amp=amp, tf32=tf32, group=group, jobs=jobs, choices=choices, first_seed=first_seed,
     )  # fmt: skip
     with readable_errors(asked.resume):
         code = run(asked)
