@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,6 +59,15 @@ def test_rows_of_all_models(folder: Path) -> None:
     reproduce(replace(asked, models=["incidence-classifier"], seeds=1), "command", say=lambda _: None)
     found = {row["model"]: row["mean"] for row in read_rows("incidences", folder / "results")}
     assert found["incidence-classifier"] > 60
+
+
+@pytest.mark.parametrize(
+    ("model", "change"), [("conhd-unb", {"steps": 20}), ("incidence-classifier", {"budget": "best"})]
+)
+def test_a_quick_look_is_not_taken_for_a_long_training(model: str, change: dict[str, Any]) -> None:
+    asked = Asked(["outsider-cora"], [model], steps=10, budget="fast")
+    quick, long = ({cell.path for cell in cells(one)} for one in (asked, replace(asked, **change)))
+    assert quick.isdisjoint(long)
 
 
 def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

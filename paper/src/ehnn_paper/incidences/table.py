@@ -93,7 +93,9 @@ def _network(asked: Asked, model: str, name: str, split: str, data: Labelled, se
 
 
 def _path(asked: Asked, model: str, name: str, split: str, seed: int) -> Path:
-    return asked.out / name / split / f"{model}-{seed}.json"
+    """Of a cell; with another number of steps, or another budget, it is another one."""
+    how = f"budget-{asked.budget}" if model == OURS else f"{asked.steps}-steps"
+    return asked.out / name / split / f"{model}-{how}-{seed}.json"
 
 
 def cells(asked: Asked) -> list[Cell]:
