@@ -116,10 +116,12 @@ def write_unless_fuller(
     what: str,
     usual: int = 1,
 ) -> bool:
-    """Write the rows of a model, unless a `fuller` figure is in their place.
+    """Write the rows of a model, if there are any, unless a `fuller` figure is in their place.
 
     ``what`` they are is for the message then. Returns whether they were written.
     """
+    if not rows:
+        return False
     there = read_rows(name, out)
     kept = next((found for row in rows if (found := fuller(row, there, usual))), None)
     if kept is None:

@@ -95,7 +95,7 @@ def fuller(row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], usual: int
 
 
 def steps_of(command: str, usual: int = 1) -> int:
-    """The epochs, times iterations, that a command asks for.
+    """The epochs, times iterations, or the steps that a command asks for.
 
     >>> steps_of("x --epochs 3 --iterations 100"), steps_of("x --epochs=3"), steps_of("x", usual=500)
     (300, 3, 500)
@@ -105,7 +105,7 @@ def steps_of(command: str, usual: int = 1) -> int:
     cut = re.search(r"out of time after (\d+) iterations", command)
     if cut:
         return int(cut[1])
-    found = [int(n) for n in re.findall(r"--(?:epochs|iterations)[ =](\d+)", command)]
+    found = [int(n) for n in re.findall(r"--(?:epochs|iterations|steps)[ =](\d+)", command)]
     return math.prod(found) if found else usual
 
 

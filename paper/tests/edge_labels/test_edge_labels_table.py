@@ -72,6 +72,8 @@ def test_the_command(folder: Path) -> None:
     assert EXPERIMENTS["edge-labels"](asked) == 0
     rows = read_rows("edge-labels", folder / "out")
     assert [(row["model"], row["runs"]) for row in rows[::2]] == [(model, 2) for model in models]
+    assert EXPERIMENTS["edge-labels"](replace(asked, seeds=1)) == 0
+    assert read_rows("edge-labels", folder / "out") == rows  # of more runs
     assert set(DIRECTED) & set(MODELS) == set()
 
 

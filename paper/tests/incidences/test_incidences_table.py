@@ -61,6 +61,22 @@ def test_rows_of_all_models(folder: Path) -> None:
     assert found["incidence-classifier"] > 60
 
 
+def test_a_quick_look_leaves_a_fuller_row(folder: Path) -> None:
+    load.cache_clear()
+    told: list[str] = []
+    asked = Asked(
+        ["outsider-cora"], ["conhd-unb"], 2, steps=3, data_dir=str(folder), out=folder / "cells",
+        results=folder / "results",
+    )  # fmt: skip
+    reproduce(asked, "x --steps 3", say=told.append)
+    before = read_rows("incidences", folder / "results")
+    for change, command in (({"seeds": 1}, "x --steps 3"), ({"steps": 2}, "x --steps 2")):
+        told.clear()
+        reproduce(replace(asked, **change), command, say=told.append)
+        assert "keeps its figure of 2 runs" in told[-1]
+        assert read_rows("incidences", folder / "results") == before
+
+
 @pytest.mark.parametrize(
     ("model", "change"), [("conhd-unb", {"steps": 20}), ("incidence-classifier", {"budget": "best"})]
 )

@@ -255,6 +255,7 @@ def reactions(asked: Request) -> int:
     asked.refuse("reactions", ("data_dir",))
     for task in choose_all("setting", asked.settings, list(TASKS)):
         command = f"ehnn reproduce reactions --setting {task}"
+        command += f" --seeds {asked.seeds}" if asked.seeds else ""
         found = Asked(
             command, models=asked.models, splits=asked.seeds, data_dir=asked.folder,
             out=asked.runs_dir / "reactions", results=asked.out,

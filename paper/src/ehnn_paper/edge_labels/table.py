@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ehnn_paper.cells import Cell, rows_of, run_cells
-from ehnn_paper.results import write_rows
+from ehnn_paper.experiment import write_unless_fuller
 
 from .data import DATASETS, load
 from .models import DIRECTED, MODELS, measure
@@ -58,7 +58,7 @@ def reproduce(
     for name in asked.datasets:
         for model in _models(asked, name):
             found = {s: cell(asked, model, name, s).found() for s in range(asked.seeds)}
-            rows += rows_of(name, model, METRICS, found, command)
-    if rows:
-        write_rows("edge-labels", rows, asked.results)
+            own = rows_of(name, model, METRICS, found, command)
+            write_unless_fuller("edge-labels", own, asked.results, say, f"{model}, {name}")
+            rows += own
     return rows

@@ -14,7 +14,7 @@ import torch
 
 import ehnn
 from ehnn_paper.cells import Cell, rows_of, run_cells
-from ehnn_paper.results import write_rows
+from ehnn_paper.experiment import write_unless_fuller
 
 from .data import DATASETS, Labelled, load, vectors
 from .networks import DROPOUTS, LAYERS, NETS, SIZES, train
@@ -132,7 +132,7 @@ def reproduce(
             for model in asked.models:
                 paths = {seed: _path(asked, model, name, split, seed) for seed in range(asked.seeds)}
                 found = {s: json.loads(p.read_text()) for s, p in paths.items() if p.exists()}
-                rows += rows_of(f"{name}, {split}", model, METRICS, found, command)
-    if rows:
-        write_rows("incidences", rows, asked.results)
+                own = rows_of(f"{name}, {split}", model, METRICS, found, command)
+                write_unless_fuller("incidences", own, asked.results, say, f"{model}, {name}, {split}")
+                rows += own
     return rows

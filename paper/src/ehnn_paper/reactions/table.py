@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ehnn._utils.atomic import atomic_write
-from ehnn_paper.results import origin, provenance, write_rows
+from ehnn_paper.experiment import write_unless_fuller
+from ehnn_paper.results import origin, provenance
 
 from . import direction_table, missing_table
 from .data import load_reactions
@@ -99,7 +100,7 @@ def _write(
         }
         for metric, found in values.items()
     ]  # fmt: skip
-    write_rows("reactions", rows, asked.results)
+    write_unless_fuller("reactions", rows, asked.results, print, f"{model}, {setting}")
     shown = ", ".join(f"{row['metric']} {row['mean']:.1f} ± {row['std']:.1f}" for row in rows)
     print(f"{setting:30} {model:20} {shown}", flush=True)
 
