@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ehnn._utils.atomic import atomic_write
+from ehnn_paper.cells import Cell, keep
 from ehnn_paper.experiment import write_unless_fuller
-from ehnn_paper.results import origin, provenance
+from ehnn_paper.results import provenance
 
 from . import direction_table, missing_table
 from .data import load_reactions
@@ -38,25 +37,17 @@ class Asked:
     results: Path = Path("results")
 
 
-def kept(path: Path, compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """What is in the file, or else what is computed and written to it."""
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        found = compute() | {"origin": origin()}
-        with atomic_write(path) as file:
-            json.dump(found, file)
-    return json.loads(path.read_text())
-
-
 def direction(asked: Asked) -> None:
     """Which side is consumed?"""
     for network in asked.networks or direction_table.PUBLISHED:
         reactions = load_reactions(network, asked.data_dir)
         for model in asked.models or direction_table.MODELS:
             cells = [
-                kept(
-                    asked.out / "direction" / network / f"{model}-{split}.json",
-                    partial(direction_table.measure, model, reactions, split),
+                keep(
+                    Cell(
+                        asked.out / "direction" / network / f"{model}-{split}.json",
+                        partial(direction_table.measure, model, reactions, split),
+                    )
                 )
                 for split in range(asked.splits or direction_table.SPLITS)
             ]
@@ -73,9 +64,11 @@ def missing(kind: str, asked: Asked) -> None:
         network = load_network(name, asked.data_dir)
         for model in asked.models or missing_table.MODELS:
             cells = [
-                kept(
-                    asked.out / kind / name / f"{model}-{split}.json",
-                    partial(missing_table.measure, kind, model, network, split),
+                keep(
+                    Cell(
+                        asked.out / kind / name / f"{model}-{split}.json",
+                        partial(missing_table.measure, kind, model, network, split),
+                    )
                 )
                 for split in range(asked.splits or missing_table.SPLITS)
             ]
