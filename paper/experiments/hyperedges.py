@@ -31,7 +31,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import statistics
 import sys
 import time
 from collections.abc import Iterator
@@ -66,7 +65,7 @@ from ehnn.tasks.hyperedges.evidence import EVIDENCE, evidence
 from ehnn.tasks.hyperedges.scoring import answers_of, concatenate
 from ehnn.tasks.hyperedges.sets import among_most_active, keep_edges
 from ehnn.tasks.hyperedges.split import MIN_ORDER, one_of_each, set_numbers
-from ehnn_paper.results import origin, provenance, write_rows
+from ehnn_paper.results import origin, provenance, summary, write_rows
 
 DATASETS = {  # the name here, and the dataset whose hyperedges it has; those that take longest first
     "congress-bills": "congress-bills",
@@ -280,8 +279,7 @@ def rows(given: argparse.Namespace, dataset: str) -> Iterator[dict[str, Any]]:
             yield {
                 "setting": setting(dataset, given), "model": model,
                 "selection": "validation" if selected else "none", "metric": metric,
-                "mean": statistics.mean(values), "std": statistics.pstdev(values), "runs": len(values),
-                "paper": None, **about,
+                **summary(values), "paper": None, **about,
             }  # fmt: skip
 
 

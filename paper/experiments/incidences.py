@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "src"))
 from ehnn_paper.incidences.data import DATASETS
 from ehnn_paper.incidences.networks import NETS
 from ehnn_paper.incidences.table import MODELS, OURS, Asked, reproduce
+from ehnn_paper.results import shown
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -54,8 +55,8 @@ def main(arguments: list[str] | None = None) -> None:
     words = ["--seeds", str(given.seeds), "--steps", str(given.steps), "--device", given.device]
     command = shlex.join(["python", "paper/experiments/incidences.py", *words])
     for row in reproduce(asked, command, jobs=given.jobs, seconds=60 * given.minutes, say=_say):
-        shown = f"{row['mean']:.1f} ± {row['std']:.1f} ({row['runs']})"
-        print(f"{row['setting']:24} {row['model']:20} {row['metric']} {shown}", flush=True)
+        figure = f"{shown(row)} ({row['runs']})"
+        print(f"{row['setting']:24} {row['model']:20} {row['metric']} {figure}", flush=True)
 
 
 def _say(text: str) -> None:

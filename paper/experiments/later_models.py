@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import statistics
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,7 +28,7 @@ from ehnn.datasets import load
 from ehnn.nn.named import NAMED
 from ehnn.tasks import NodeClassification
 from ehnn.training import TrainConfig, fit
-from ehnn_paper.results import provenance, read_rows, write_rows
+from ehnn_paper.results import provenance, read_rows, shown, summary, write_rows
 
 
 class Cell(NamedTuple):
@@ -108,15 +107,14 @@ def main(arguments: list[str] | None = None) -> None:
         if there.get((model, dataset), 0) >= given.runs:
             continue
         found = accuracies(model, dataset, given)
-        mean, std = statistics.mean(found), statistics.pstdev(found)
         row = {
             "setting": dataset, "model": model, "selection": "validation", "metric": "accuracy",
-            "mean": mean, "std": std, "runs": len(found), "paper": cell.published,
+            **summary(found), "paper": cell.published,
         }  # fmt: skip
         settings = {key: value for key, value in cell._asdict().items() if key != "published"}
         about = provenance(command, seeds=range(given.runs), settings=settings)
         write_rows("later-models", [row | about], given.out)
-        print(f"{model:16} {dataset:18} {mean:.2f} ± {std:.2f} (published {cell.published})", flush=True)
+        print(f"{model:16} {dataset:18} {shown(row, 2)} (published {cell.published})", flush=True)
 
 
 if __name__ == "__main__":

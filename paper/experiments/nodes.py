@@ -9,7 +9,6 @@ resumes, records and compares.
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
 from functools import partial
 from pathlib import Path
@@ -24,6 +23,7 @@ from ehnn.nn import EHNNMLP, Block, EHNNTransformer, Stack, pairs_path
 from ehnn.tasks import NodeClassification
 from ehnn.training import TrainConfig, fit
 from ehnn_paper.nodes.config import EHNN_MLP, EHNN_TRANSFORMER, PAPER
+from ehnn_paper.results import shown, summary
 
 MODELS = {  # a layer, the number of V → V∪E → V pairs, and the paper's hyperparameters for each dataset
     "ehnn-mlp": (EHNNMLP, 1, EHNN_MLP),
@@ -76,7 +76,7 @@ def main() -> None:
     for dataset in given.datasets:
         for model in given.models:
             found = accuracies(dataset, model, given.runs, given.epochs, given.device, given.data_dir)
-            here = f"{statistics.mean(found):.2f} ± {statistics.pstdev(found):.2f}"
+            here = shown(summary(found), 2)
             paper = "{:.2f} ± {:.2f}".format(*PAPER[model][dataset])
             print(f"{dataset:<12} {model:<18} {here:>15} {paper:>15}", flush=True)
 

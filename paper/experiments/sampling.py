@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import shlex
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -40,7 +39,7 @@ from ehnn.parallel.sampled_task import SampledNodes
 from ehnn.parallel.synthetic import synthetic
 from ehnn.tasks import NodeClassification
 from ehnn.training import Result, TrainConfig, fit
-from ehnn_paper.results import provenance, write_rows
+from ehnn_paper.results import provenance, summary, write_rows
 
 LAYERS = {"ehnn-mlp": EHNNMLP, "ehnn-transformer": EHNNTransformer}
 VARIANTS = ("full", "sampled", "batch-pool")
@@ -143,8 +142,7 @@ def tests(results: list[Result]) -> list[float]:
 def row(given: argparse.Namespace, name: str, values: list[float], command: str) -> dict[str, object]:
     return {
         "setting": given.dataset, "model": name, "selection": "validation", "metric": "accuracy",
-        "mean": statistics.mean(values), "std": statistics.pstdev(values), "runs": given.seeds, "paper": None,
-        **provenance(command, seeds=range(given.seeds)),
+        **summary(values), "paper": None, **provenance(command, seeds=range(given.seeds)),
     }  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ehnn_paper.results import shown
+
 ROOT = Path(__file__).parents[2]
 Row = dict[str, Any]
 TITLES = {
@@ -112,9 +114,4 @@ def figure(one: Row | None, digits: int = 2, deviation: bool = True, missing: st
     """``mean ± std``, or the mean alone."""
     if one is None:
         return missing
-    mean = f"{one['mean']:.{digits}f}"
-    return (
-        f"{mean} ± {one['std']:.{digits}f}"
-        if deviation and one["std"] is not None and one["runs"] > 1
-        else mean
-    )
+    return shown(one if deviation else {**one, "std": None}, digits)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from typing import Any
 
 from ehnn._utils.atomic import atomic_write
 
-from .results import origin, provenance
+from .results import origin, provenance, summary
 
 
 @dataclass(frozen=True)
@@ -128,9 +127,7 @@ def rows_of(
     return [
         {
             "setting": setting, "model": model, "selection": "validation", "metric": metric,
-            "mean": statistics.mean(cell[metric] for cell in cells.values()),
-            "std": statistics.pstdev(cell[metric] for cell in cells.values()), "runs": len(cells),
-            "paper": None, **about,
+            **summary([cell[metric] for cell in cells.values()]), "paper": None, **about,
         }
         for metric in metrics
     ]  # fmt: skip

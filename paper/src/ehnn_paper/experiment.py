@@ -14,7 +14,7 @@ from ehnn._utils.atomic import atomic_write
 from ehnn._utils.schema import check
 from ehnn._utils.untrusted import read_json
 from ehnn.training import Result
-from ehnn_paper.results import fuller, read_rows, write_rows
+from ehnn_paper.results import fuller, read_rows, shown, write_rows
 
 Cell = dict[str, Any]
 """What is kept of a model in a setting, as JSON: ``model``, ``setting``, ``rows``, ``curves``, ``extra``."""
@@ -186,6 +186,4 @@ def _line(cell: Cell) -> tuple[str, ...]:
 
 
 def _number(row: dict[str, Any] | None) -> str:
-    if row is None:
-        return ""
-    return f"{row['mean']:.2f}" + ("" if row["std"] is None else f" ± {row['std']:.2f}")
+    return "" if row is None else shown(row, 2)

@@ -125,6 +125,16 @@ def summary(values: Sequence[float]) -> dict[str, Any]:
     return {"mean": statistics.mean(values), "std": std, "runs": len(values)}
 
 
+def shown(row: Mapping[str, Any], digits: int = 1) -> str:
+    """The mean of a row with its spread, if it has one.
+
+    >>> shown({"mean": 61.04, "std": 2.0}), shown({"mean": 61.04, "std": None}, 2)
+    ('61.0 ± 2.0', '61.04')
+    """
+    spread = "" if row["std"] is None else f" ± {row['std']:.{digits}f}"
+    return f"{row['mean']:.{digits}f}{spread}"
+
+
 def provenance(
     command: str,
     *,

@@ -70,7 +70,7 @@ def compare(row: Mapping[str, Any], values: Sequence[float]) -> Check:
     >>> compare(row, [91.0, 93.0, 92.0]).holds, compare(row, [70.0, 72.0, 71.0]).holds
     (True, False)
     """
-    known = row["std"] ** 2 / (row["runs"] - 1)  # the std of most rows divides by the number of runs
+    known = row["std"] ** 2 / row["runs"]
     error = math.sqrt(known + statistics.variance(values) / len(values))
     name = row["experiment"], row["setting"], row["model"]
     return Check(*name, row["mean"], row["runs"], statistics.mean(values), len(values), error)

@@ -113,7 +113,7 @@ def test_rows_table_and_plot(tmp_path):
     pytest.importorskip("matplotlib")
     found = nodes_table.rows(outcome("ehnn-mlp", "ntu2012", [90.0, 94.0]), "test")
     assert [(r["metric"], r["selection"], r["mean"], r["std"]) for r in found] == [
-        ("accuracy", "validation", 92.0, 2.0),
+        ("accuracy", "validation", 92.0, 8**0.5),
         ("seconds_per_run", "none", 2.0, 0.0),
     ]
     assert (found[0]["paper"], found[0]["runs"], found[1]["paper"]) == (87.35, 2, None)
@@ -126,7 +126,7 @@ def test_rows_table_and_plot(tmp_path):
     ranks = {r["model"]: (r["mean"], r["paper"]) for r in table if r["metric"] == "rank"}
     assert ranks == {"mlp": (1.0, 2.0), "ehnn-mlp": (2.0, 1.0)}
     text = nodes.markdown(table)
-    assert "| ehnn-mlp | 99.00 [1] (91.15 ± 6.13) | 92.00 ± 2.00 [2] (87.35 ± 1.42) | 2.0 |" in text
+    assert "| ehnn-mlp | 99.00 [1] (91.15 ± 6.13) | 92.00 ± 2.83 [2] (87.35 ± 1.42) | 2.0 |" in text
     assert "modelnet40" not in text
     assert nodes.plot(table, tmp_path / "nodes.svg").stat().st_size > 1000
 

@@ -266,11 +266,10 @@ def reactions(asked: Request) -> int:
 
 def _show(rows: list[dict[str, Any]]) -> None:
     """A line for each row of results."""
+    from ehnn_paper.results import shown
+
     columns = ("setting", "model", "metric", "mean ± std", "runs")
-    lines = [
-        (r["setting"], r["model"], r["metric"], f"{r['mean']:.1f} ± {r['std']:.1f}", str(r["runs"]))
-        for r in rows
-    ]
+    lines = [(r["setting"], r["model"], r["metric"], shown(r), str(r["runs"])) for r in rows]
     show_table("In percent, of the test part", columns, lines)
 
 

@@ -16,7 +16,7 @@ from ehnn.nn.baselines import AllDeepSets, AllSetTransformer
 from ehnn.nn.named import NAMED
 from ehnn.training import Result, TrainConfig, fit
 from ehnn_paper.experiment import Cell, Experiment, make_cell
-from ehnn_paper.results import provenance
+from ehnn_paper.results import provenance, summary
 
 from .figure import draw_k_edge
 from .task import TRAIN_ORDERS, KEdge
@@ -130,10 +130,9 @@ def rows(
     about = provenance(command, seeds=seeds, settings=recipe.settings())
     out = []
     for rule in ("validation", "test-best"):
-        values = torch.tensor(result.selected(rule), dtype=torch.float64)
         out.append({
             "setting": setting, "model": name, "selection": rule, "metric": "accuracy",
-            "mean": values.mean().item(), "std": values.std(correction=0).item(), "runs": len(values),
+            **summary(result.selected(rule)),
             "paper": paper if rule == "test-best" else None, **about,
         })  # fmt: skip
     return out

@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from dataclasses import fields, replace
 from itertools import starmap
 from pathlib import Path
-from statistics import fmean, pstdev
 from typing import Any
 
 import torch
 
 from ehnn_paper.dots import draw_dots
 from ehnn_paper.experiment import write_unless_fuller
-from ehnn_paper.results import provenance, read_rows
+from ehnn_paper.results import provenance, read_rows, summary
 
 from .models import make_matcher
 from .pair_model import PairModel
@@ -125,8 +124,7 @@ def make_rows(
             paper = benchmark.published(name, setting) if rule in likened else None
             rows.append({
                 "setting": setting, "model": name, "selection": rule, "metric": METRIC,
-                "mean": fmean(values), "std": pstdev(values) if len(values) > 1 else None,
-                "runs": len(values), "paper": paper, **about,
+                **summary(values), "paper": paper, **about,
             })  # fmt: skip
     return rows
 

@@ -25,7 +25,7 @@ from .config import MODELS, find_model
 from .figure import plot
 from .published import DATASETS
 from .runs import make_task, run
-from .table import EPOCHS, UNAVAILABLE, markdown, rank_rows, rows, summary
+from .table import EPOCHS, UNAVAILABLE, in_one_line, markdown, rank_rows, rows
 
 __all__ = [
     "DATASETS", "EXPERIMENT", "MODELS", "make_task", "markdown", "plot", "reproduce", "run",
@@ -68,7 +68,7 @@ def reproduce(
             report(problems[-1])
             continue
         found = rows(outcome, (command or cell_command(dataset, model, **options)) + note)
-        report(f"{model} on {dataset}: {summary(found)}")
+        report(f"{model} on {dataset}: {in_one_line(found)}")
         new |= write_unless_fuller(EXPERIMENT, found, out, report, f"{model} on {dataset}", EPOCHS)
     if new:
         _finish(Path(out), command or "ehnn reproduce nodes", report)

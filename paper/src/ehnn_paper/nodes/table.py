@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import torch
-
-from ehnn_paper.results import provenance
+from ehnn_paper.results import provenance, shown, summary
 
 from .config import MODELS
 from .published import DATASETS, NOT_PUBLISHED, PAPER
@@ -33,15 +31,13 @@ def rows(outcome: Outcome, command: str) -> list[dict[str, Any]]:
     out: list[dict[str, Any]] = []
     for key, metric, selection, figure in kinds:
         counted = [record for record in outcome.records if record.get(key) is not None]
-        values = torch.tensor([record[key] for record in counted], dtype=torch.float64)
         about = provenance(
             command, seeds=[r["seed"] for r in counted], settings=outcome.settings, runs=outcome.records
         )
         if counted:
             out.append({
                 "setting": outcome.dataset, "model": outcome.model, "selection": selection, "metric": metric,
-                "mean": values.mean().item(), "std": values.std(correction=0).item(), "runs": len(values),
-                "paper": figure, **about,
+                **summary([record[key] for record in counted]), "paper": figure, **about,
             })  # fmt: skip
     return out
 
@@ -124,19 +120,17 @@ def markdown(table_rows: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def summary(found: Sequence[Mapping[str, Any]]) -> str:
+def in_one_line(found: Sequence[Mapping[str, Any]]) -> str:
     """The rows of one model and dataset in one line."""
     accuracy = found[0]
     paper = "" if accuracy["paper"] is None else f" (paper {accuracy['paper']:.2f})"
     cost = "".join(f", {r['mean']:.3g} {r['metric']}" for r in found[1:])
-    return f"{accuracy['mean']:.2f} ± {accuracy['std']:.2f}{paper} over {accuracy['runs']} runs{cost}"
+    return f"{shown(accuracy, 2)}{paper} over {accuracy['runs']} runs{cost}"
 
 
 def _cell_texts(table_rows: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     return {
-        (r["model"], r["setting"]): f"{r['mean']:.2f}"
-        + (f" ± {r['std'] or 0:.2f}" if r["runs"] > 1 else "")
-        + (f" [{r['runs']}]" if r["runs"] != RUNS else "")
+        (r["model"], r["setting"]): shown(r, 2) + (f" [{r['runs']}]" if r["runs"] != RUNS else "")
         for r in table_rows
         if r["metric"] == "accuracy" and r["selection"] == "validation"
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any
 
 from ehnn_paper.cells import Cell, keep
 from ehnn_paper.experiment import write_unless_fuller
-from ehnn_paper.results import provenance
+from ehnn_paper.results import provenance, shown, summary
 
 from . import direction_table, missing_table
 from .data import load_reactions
@@ -88,13 +87,12 @@ def _write(
     rows = [
         {
             "setting": setting, "model": model, "selection": selection, "metric": metric,
-            "mean": statistics.mean(found), "std": statistics.pstdev(found), "runs": len(found),
-            "paper": published, **about,
+            **summary(found), "paper": published, **about,
         }
         for metric, found in values.items()
     ]  # fmt: skip
     write_unless_fuller("reactions", rows, asked.results, print, f"{model}, {setting}")
-    shown = ", ".join(f"{row['metric']} {row['mean']:.1f} ± {row['std']:.1f}" for row in rows)
+    shown = ", ".join(f"{row['metric']} {shown(row)}" for row in rows)
     print(f"{setting:30} {model:20} {shown}", flush=True)
 
 
