@@ -221,6 +221,25 @@ def test_scores_of_candidates_and_hypergraphs_are_weighted() -> None:
     assert model.score(graphs, kinds, sample_weight=range(6)) == pytest.approx(found)
 
 
+def test_weights_of_hypergraphs_are_found_by_name_where_labels_are() -> None:
+    pd = pytest.importorskip("pandas")
+    graphs, small = (
+        [[[0, 1]], [[0, 1, 2]], [[0, 1], [1, 2]]] * 4,
+        {"model": "ehnn-mlp", "width": 4, "epochs": 2},
+    )
+    y = pd.Series([0, 1, 0] * 4, [f"graph {i}" for i in range(12)])
+    weight = pd.Series(np.arange(12.0), y.index)
+    first, second = (
+        ehnn.HypergraphClassifier(**small, validation_fraction=0).fit(graphs, y, w)
+        for w in (weight, weight[::-1])
+    )
+    np.testing.assert_array_equal(first.predict_proba(graphs), second.predict_proba(graphs))
+    wrong = pd.Series([0, 0, 1] * 4, y.index)
+    assert 0 < first.score(graphs, wrong, weight) == first.score(graphs, wrong, weight[::-1]) < 1
+    with pytest.raises(ValueError, match="one row for each label: 'graph 3' and 0 more have none"):
+        first.fit(graphs, y, weight.drop("graph 3"))
+
+
 def test_weights_of_incidences_are_found_by_name_where_labels_are() -> None:
     pd = pytest.importorskip("pandas")
     sets = {f"e{i}": ["a", f"b{i % 7}", f"c{i % 5}"] for i in range(12)}

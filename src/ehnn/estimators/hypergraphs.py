@@ -29,7 +29,7 @@ from .labels import as_list
 from .portfolio.outputs import Output
 from .supervised import Supervised, hold_out
 from .targets import Targets, targets_from
-from .weights import counted, row_weights, score_weights, warn_unread
+from .weights import counted, in_order_of, row_weights, score_weights, warn_unread
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -64,7 +64,7 @@ class HypergraphEstimator(Estimator):
         Args:
             h: a list of hypergraphs, each in any form that `as_hypergraph` takes, or a batch.
             y: a label per hypergraph, missing where unknown.
-            sample_weight: a weight for each hypergraph.
+            sample_weight: a weight for each hypergraph; by name where it and ``y`` have names.
         """
         assert isinstance(self, HypergraphEstimator)
         plan = self._plan()
@@ -81,7 +81,7 @@ class HypergraphEstimator(Estimator):
         members, values = as_members(h), as_list(self._given(y), "labels of hypergraphs")
         if len(values) != len(members):
             raise ValueError(f"y must have one row per hypergraph ({len(members)}), got {len(values)}")
-        given_weight = row_weights(sample_weight, len(values))
+        given_weight = row_weights(in_order_of(y, sample_weight), len(values))
         self.targets_ = self._learn(values, given_weight)
         by_class = getattr(self, "class_weight", None)
         target, weight = counted(self.targets_, self.targets_.encode(values), given_weight, by_class)
@@ -156,7 +156,7 @@ class HypergraphEstimator(Estimator):
         if len(values) != logits.shape[0]:
             raise ValueError(f"y must have one row per hypergraph ({logits.shape[0]}), got {len(values)}")
         target = self.targets_.encode(values)
-        weight = score_weights(sample_weight, self.targets_.labelled(target), "hypergraph")
+        weight = score_weights(in_order_of(y, sample_weight), self.targets_.labelled(target), "hypergraph")
         return self.targets_.score(self._decided(logits), target, weight)
 
     @renamed_argument("hypergraphs", "h")
