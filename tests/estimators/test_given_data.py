@@ -24,7 +24,7 @@ def test_weights_are_found_by_name_where_labels_are() -> None:
     pd = pytest.importorskip("pandas")
     h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2], [2, 3]], 4).replace(node_names=tuple("abcd"))
     y, weight = pd.Series([0, 1, 0, 1], [*"abcd"]), pd.Series([1.0, 2.0, 3.0, 4.0], [*"abcd"])
-    assert in_order_of(y, weight) == in_order_of(y, weight.iloc[::-1]) == [1, 2, 3, 4]
+    assert list(in_order_of(y, weight)) == in_order_of(y, weight.iloc[::-1]) == [1, 2, 3, 4]
     assert in_order_of(dict(y), dict(weight.iloc[::-1])) == [1, 2, 3, 4]
     assert in_order_of([0, 1, 0, 1], weight) is weight
     named = {"model": "ehnn-mlp", "width": 8, "epochs": 3, "validation_fraction": 0}
@@ -329,6 +329,10 @@ def test_weights_of_a_node_that_is_given_twice_are_added_up() -> None:
     np.testing.assert_allclose(twice, once, atol=1e-6)
     other = model.fit(rows, y, sample_weight=[1.0] * 20).predict_proba(rows)
     assert abs(other - once).max() > 1e-6
+    pd = pytest.importorskip("pandas")
+    series, weight = (pd.Series(values, [*rows, 0]) for values in ([*y, y[0]], [1.0] * 21))
+    model.set_params(hypergraph=None).fit(h, series, sample_weight=weight)
+    np.testing.assert_allclose(model.predict_proba(h), once, atol=1e-6)
 
 
 def test_a_file_that_needs_more_words_names_arguments(tmp_path: Path) -> None:

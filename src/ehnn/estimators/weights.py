@@ -55,10 +55,12 @@ def in_order_of(y: Any, given: Any, name: str = "sample_weight") -> Any:
     named = [isinstance(one, Mapping) or has_names(one) for one in (y, given)]
     if not all(named):
         return given
+    names, own = (list(one) if isinstance(one, Mapping) else one.index.tolist() for one in (y, given))
+    if names == own:  # here a name may be there twice
+        return list(given.values()) if isinstance(given, Mapping) else given
     weights = dict(given.items())
     if len(weights) < len(given):
-        raise ValueError(f"{name} must have each name once")
-    names = list(y) if isinstance(y, Mapping) else y.index.tolist()
+        raise ValueError(f"{name} must have each name once, or those of y in the same order")
     missing = [row for row in names if row not in weights]
     if missing:
         told = f"{short(missing[0])} and {len(missing) - 1} more have none"
