@@ -63,6 +63,18 @@ def test_candidates_in_any_form_that_fit_takes():
         np.testing.assert_allclose(model.decision_function(given), wanted, atol=1e-6)
 
 
+def test_numbers_of_named_candidates_are_those_of_nodes():
+    pandas = pytest.importorskip("pandas")
+    model = ehnn.HyperedgePredictor(**QUICK).fit([[i, (i + 1) % 9, (i + 2) % 9] for i in range(9)])
+    for sets in ({"A": [8, 0, 4], "B": [1, 2, 3], "C": [7, 6, 5]}, {"A": [8, 2], "B": [4, 5, 8]}):
+        wanted = model.decision_function([*sets.values()])
+        pairs = [(node, name) for name, members in sets.items() for node in members]
+        for given in (sets, pandas.DataFrame(pairs, columns=["node", "edge"])):
+            np.testing.assert_array_equal(model.decision_function(given), wanted)
+    with pytest.raises(ValueError, match="a candidate's 'a' is not a node: expected 0 to 8"):
+        model.predict({"A": [*"abcdefghi"]})
+
+
 @pytest.mark.parametrize("model", ["hyper-gcn", "hgnn"])
 def test_weights_are_not_read(model, kinds):
     weighted = kinds.replace(edge_weight=torch.arange(kinds.num_edges) + 1.0)

@@ -268,8 +268,8 @@ def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
 
 
 def _renumbered(h: Hypergraph, candidates: Hypergraph) -> Hypergraph:
-    """Candidates over the nodes of ``h``: those of the same names, or numbers where one has no names."""
-    if h.node_names is not None and candidates.node_names is not None:
+    """Candidates over the nodes of ``h``: by name, or by number where they have no names."""
+    if candidates.node_names is not None:
         nodes = node_numbers(h, candidates.node_names, "a candidate's")
         index = torch.stack([nodes[candidates.index[0]], candidates.index[1]])
         return Hypergraph.from_incidence(index, h.num_nodes, candidates.num_edges)
