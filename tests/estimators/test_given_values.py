@@ -75,6 +75,23 @@ def test_numbers_of_named_candidates_are_those_of_nodes():
         model.predict({"A": [*"abcdefghi"]})
 
 
+def test_answers_and_weights_of_candidates_are_found_by_name():
+    pandas = pytest.importorskip("pandas")
+    model = ehnn.HyperedgePredictor(**QUICK).fit([[i, (i + 1) % 9, (i + 2) % 9] for i in range(9)])
+    sets = {"A": [0, 4], "B": [1, 2, 3], "C": [2, 7], "D": [4, 8]}
+    y, weight = pandas.Series([0, 1, 0, 1], [*sets]), pandas.Series([1.0, 2.0, 3.0, 4.0], [*sets])
+    wanted = model.score([*sets.values()], [0, 1, 0, 1], sample_weight=[1, 2, 3, 4])
+    pairs = [(node, name) for name, members in sets.items() for node in members]
+    frame = pandas.DataFrame(pairs, columns=["node", "edge"])
+    for asked in (sets, pandas.Series(sets), frame, as_hypergraph(sets)):
+        assert model.score(asked, y[::-1], sample_weight=weight[::-1]) == wanted
+        assert model.score(asked, dict(y), sample_weight=dict(weight[::-1])) == wanted
+    assert model.score(sets, y.tolist(), sample_weight=weight.tolist()) == wanted
+    assert model.score(sets, y.to_frame()[::-1], sample_weight=weight) == wanted
+    with pytest.raises(ValueError, match="y must have each name of a candidate once: 'D' has none"):
+        model.score(sets, y[:3])
+
+
 @pytest.mark.parametrize("model", ["hyper-gcn", "hgnn"])
 def test_weights_are_not_read(model, kinds):
     weighted = kinds.replace(edge_weight=torch.arange(kinds.num_edges) + 1.0)

@@ -25,7 +25,7 @@ from .features import Features
 from .finite import finite_outputs
 from .from_tables import is_table, reader_of
 from .inputs import as_hypergraph, node_numbers
-from .labels import as_list
+from .labels import as_list, has_names, plain
 from .models import Plan
 from .portfolio.company import set_hashes
 from .scorers import Scorer, make_scorer
@@ -217,10 +217,11 @@ class HyperedgePredictor(Estimator):
     def score(self, candidates: Any, y: Any, h: Any = None, sample_weight: Any = None) -> float:
         """AUROC of the candidates; ``y`` is 1 for a hyperedge and 0 for none.
 
-        ``sample_weight`` has a number for each candidate; see `ehnn.tasks.hyperedges.auroc`.
+        ``sample_weight`` has a number for each candidate; see `ehnn.tasks.hyperedges.auroc`. Where candidates
+        have names, ``y`` and ``sample_weight`` may be mappings or Series with these names.
         """
-        answers = as_list(y)
-        weight = row_weights(sample_weight, len(answers))
+        answers = as_list(_by_name(candidates, y, "y"))
+        weight = row_weights(_by_name(candidates, sample_weight, "sample_weight"), len(answers))
         return auroc(self.decision_function(candidates, h), answers, weight)
 
     # ------------------------------------------------------------------ saving
@@ -244,9 +245,8 @@ class HyperedgePredictor(Estimator):
 
 def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
     """Sets of nodes given by name or number, as a Hypergraph over the nodes of ``h``."""
-    table = is_table(candidates) and not isinstance(candidates, str)  # a name is no list of sets
-    if table or isinstance(candidates, Mapping) or hasattr(candidates, "tocoo"):
-        candidates = as_hypergraph(candidates)  # in any other form that `fit` takes, but lists
+    if _is_named(candidates):
+        candidates = as_hypergraph(candidates)
     if isinstance(candidates, Hypergraph):
         refuse_roles(candidates.roles, "a candidate")
         found = _renumbered(h, candidates.to("cpu"))
@@ -265,6 +265,38 @@ def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
     if len(empty):
         raise ValueError(f"candidate {int(empty[0])} (from 0) has no nodes")
     return found
+
+
+def _names_of(candidates: Any) -> list[Any] | None:
+    """The names of candidates in their order; None where they have none."""
+    if has_names(candidates) and not is_table(candidates):  # a Series of sets
+        return candidates.index.tolist()
+    if isinstance(candidates, Hypergraph) or _is_named(candidates):
+        names = as_hypergraph(candidates).edge_names
+        return None if names is None else [plain(name) for name in names]
+    return None
+
+
+def _is_named(candidates: Any) -> bool:
+    """Whether candidates are no list, but another form that `fit` takes."""
+    table = is_table(candidates) and not isinstance(candidates, str)  # a name is no list of sets
+    return table or isinstance(candidates, Mapping) or hasattr(candidates, "tocoo")
+
+
+def _by_name(candidates: Any, given: Any, what: str) -> Any:
+    """What is ``given`` for each candidate, in their order where it and they have names."""
+    names = _names_of(candidates) if isinstance(given, Mapping) or has_names(given) else None
+    if names is None:
+        return given
+    pairs = (
+        given.items() if isinstance(given, Mapping) else zip(given.index, as_list(given, what), strict=True)
+    )
+    found = {plain(name): value for name, value in pairs}
+    missing = [name for name in names if name not in found]
+    if missing or len(found) < len(given):
+        told = f"{short(missing[0])} has none" if missing else "one is there twice"
+        raise ValueError(f"{what} must have each name of a candidate once: {told}")
+    return [found[name] for name in names]
 
 
 def _renumbered(h: Hypergraph, candidates: Hypergraph) -> Hypergraph:
