@@ -75,6 +75,21 @@ def test_numbers_of_named_candidates_are_those_of_nodes():
         model.predict({"A": [*"abcdefghi"]})
 
 
+def test_a_matrix_of_candidates_is_no_list_of_sets():
+    model = ehnn.HyperedgePredictor(**QUICK).fit([[i, (i + 1) % 9, (i + 2) % 9] for i in range(9)])
+    sets = [[0, 4, 5], [1, 2, 3], [2, 7, 8]]
+    wanted = model.decision_function(sets)
+    np.testing.assert_array_equal(model.decision_function(np.array(sets)), wanted)
+    matrix = np.zeros((9, 3), int)
+    matrix[np.ravel(sets), np.repeat(range(3), 3)] = 1
+    np.testing.assert_array_equal(model.decision_function(as_hypergraph(matrix)), wanted)
+    for given in (matrix, matrix > 0, torch.from_numpy(matrix)):
+        with pytest.raises(
+            ValueError, match=r"got an array of 0 and 1 of shape \(9, 3\); an incidence matrix"
+        ):
+            model.predict(given)
+
+
 def test_answers_and_weights_of_candidates_are_found_by_name():
     pandas = pytest.importorskip("pandas")
     model = ehnn.HyperedgePredictor(**QUICK).fit([[i, (i + 1) % 9, (i + 2) % 9] for i in range(9)])

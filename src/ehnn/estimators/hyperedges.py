@@ -253,6 +253,7 @@ def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
     else:
         if isinstance(candidates, (str, bytes)) or not isinstance(candidates, Iterable):
             raise ValueError(f"candidates must be a list of sets of nodes, got {short(candidates)}")
+        _refuse_matrix(candidates)
         sets = list(candidates)
         wrong = next((s for s in sets if isinstance(s, (str, bytes)) or not isinstance(s, Iterable)), None)
         if wrong is not None:
@@ -265,6 +266,16 @@ def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:
     if len(empty):
         raise ValueError(f"candidate {int(empty[0])} (from 0) has no nodes")
     return found
+
+
+def _refuse_matrix(candidates: Any) -> None:
+    """A ValueError for an array that is an incidence matrix: each row would be a set of the nodes 0 and 1."""
+    shape: Any = getattr(candidates, "shape", ())
+    if len(shape) == 2 and shape[1] > 2 and bool(((candidates == 0) | (candidates == 1)).all()):
+        raise ValueError(
+            f"candidates must be a list of sets of nodes, got an array of 0 and 1 of shape {tuple(shape)}; "
+            "an incidence matrix is given as as_hypergraph(matrix)"
+        )
 
 
 def _names_of(candidates: Any) -> list[Any] | None:
