@@ -178,6 +178,10 @@ def test_names_that_cannot_be_saved(tmp_path: Path) -> None:
     one = ehnn.NodeRegressor(hypergraph=[[("a", 1), ("b", 2)]], **QUICK).fit([("a", 1), ("b", 2)], [0, 1])
     with pytest.raises(ValueError, match=r"must be text or integers to be saved, got \('a', 1\)"):
         one.save(tmp_path)
+    edges = {"e": [("a", 1), ("b", 2)], "f": [("b", 2), ("c", 3)]}  # new hyperedges need the names of fit
+    for model in (ehnn.HyperedgeRegressor(**QUICK), ehnn.HyperedgeClassifier(budget="fast")):
+        with pytest.raises(ValueError, match=r"must be text or integers to be saved, got \('a', 1\)"):
+            model.fit(edges, [0, 1]).save(tmp_path)
 
 
 def test_own_module_is_asked_for(kinds: ehnn.Hypergraph, tmp_path: Path) -> None:

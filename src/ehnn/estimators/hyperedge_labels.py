@@ -19,7 +19,6 @@ from .beside import Beside, beside
 from .doubts import warn_of_other_writing
 from .inputs import as_hypergraph
 from .kinds import Classifies, Regresses
-from .labels import plain
 from .nodes import NodeEstimator
 from .portfolio.node_table import passes_of
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors, plain_name
@@ -92,21 +91,15 @@ class HyperedgeEstimator(NodeEstimator):
         new = found.places < 0
         return np.where(new, found.known.num_nodes + np.cumsum(new) - 1, found.places)[numbers].tolist()
 
-    @property
-    def _saved(self) -> Hypergraph | None:
-        """What is saved of `known_`: names that are no text or integers cannot be."""
-        names = () if self.known_ is None else self.known_.edge_names or ()
-        return self.known_ if all(isinstance(plain(name), (str, int)) for name in names) else None
-
     def _about(self) -> dict[str, Any]:
-        if self._saved is None:
+        if self.known_ is None:
             return super()._about()
-        names = self._saved.edge_names
+        names = self.known_.edge_names
         kept = None if names is None else [plain_name(name) for name in names]
-        return super()._about() | {"known": hypergraph_about(self._saved) | {"edge_names": kept}}
+        return super()._about() | {"known": hypergraph_about(self.known_) | {"edge_names": kept}}
 
     def _tensors(self) -> dict[str, Tensor]:
-        return super()._tensors() | ({} if self._saved is None else hypergraph_tensors(self._saved))
+        return super()._tensors() | ({} if self.known_ is None else hypergraph_tensors(self.known_))
 
     def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         super()._restore(about, tensors)
