@@ -22,6 +22,8 @@ def test_numbers_of_numpy_train_and_are_saved(tmp_path):
     )
     model.fit([[0, 1], [1, 2, 3]], [0, 1, 0, 1]).save(tmp_path / "m")
     assert ehnn.NodeClassifier.load(tmp_path / "m").width == 4
+    model.set_params(device=torch.device("cpu")).save(tmp_path / "m")
+    assert ehnn.NodeClassifier.load(tmp_path / "m").device == "cpu"
     members, y = overlap_hypergraphs(6)
     ehnn.HypergraphClassifier(**QUICK, batch_size=np.int64(2)).fit(members, y).predict(members)
     ring = [[i, (i + 1) % 9, (i + 2) % 9] for i in range(9)]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ehnn._utils.schema import positive
@@ -55,11 +56,11 @@ def write(path: str | os.PathLike[str], about: dict[str, Any], tensors: dict[str
         raise ValueError(f"{folder} is a file; an estimator is saved to a folder")
     whole = {"format": FORMAT, "version": VERSION, **about}
     try:
-        json.dumps(whole, allow_nan=False, default=_number)
+        json.dumps(whole, allow_nan=False, default=_plain)
     except (TypeError, ValueError) as error:
         raise ValueError(f"this estimator cannot be saved as JSON: {error}") from error
     folder.mkdir(parents=True, exist_ok=True)
-    write_document(folder / NAME, whole, tensors, "weights", default=_number)
+    write_document(folder / NAME, whole, tensors, "weights", default=_plain)
 
 
 def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -79,10 +80,12 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor
     return read_document(folder / NAME, check)
 
 
-def _number(value: Any) -> Any:
-    """A number of NumPy among the parameters; anything else is no JSON."""
+def _plain(value: Any) -> Any:
+    """A number of NumPy or a device among the parameters; anything else is no JSON."""
     if isinstance(value, np.generic):
         return value.item()
+    if isinstance(value, torch.device):
+        return str(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
