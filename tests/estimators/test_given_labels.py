@@ -166,6 +166,15 @@ def test_labels_of_rows_before_a_frame_was_shuffled_are_refused() -> None:
         ehnn.IncidenceClassifier(budget="fast").fit(frame.iloc[::-1], y)
 
 
+@pytest.mark.parametrize("form", [np.asarray, lambda y: pd.DataFrame({"y": y})])
+@pytest.mark.parametrize("kind", [ehnn.NodeClassifier, ehnn.NodeRegressor])
+def test_dates_are_no_labels(form: Any, kind: type) -> None:
+    """NumPy makes numbers of nanoseconds of them, and an enormous negative one where a date is missing."""
+    dates = np.array(["2020-01-01", "2021-01-01", "NaT"] * 2, "datetime64[ns]")
+    with pytest.raises(ValueError, match=r"y must be classes or numbers.*got datetime64\[ns\]"):
+        fitted(form(dates), kind)
+
+
 def test_other_forms_are_refused_by_what_is_expected() -> None:
     with pytest.raises(ValueError, match="a list of hypergraphs is expected, got a mapping"):
         ehnn.HypergraphClassifier(**QUICK).fit({"g": EDGES, "h": EDGES}, ["a", "b"])

@@ -30,12 +30,14 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
         y = y.detach().cpu().numpy()
     if hasattr(y, "toarray"):  # a sparse matrix of several labels
         y = y.toarray()
+    if not hasattr(y, "tolist") and hasattr(y, "to_numpy"):  # a pandas frame
+        y = y.to_numpy()
+    elif not hasattr(y, "tolist") and hasattr(y, "__array__"):
+        y = np.asarray(y)
+    if isinstance(y, np.ndarray) and y.dtype.kind in "mM":  # tolist would give nanoseconds
+        raise ValueError(f"{name} must be classes or numbers, such as numbers of days, got {y.dtype}")
     if hasattr(y, "tolist"):
         y = y.tolist()
-    elif hasattr(y, "to_numpy"):  # a pandas frame
-        y = y.to_numpy().tolist()
-    elif hasattr(y, "__array__"):
-        y = np.asarray(y).tolist()
     if isinstance(y, (str, bytes)) or not isinstance(y, Sequence):
         wanted = "one label per row or a mapping from names" if name == "y" else "a sequence with one per row"
         raise ValueError(f"{name} must be {wanted}, got {short(y)}")
