@@ -166,6 +166,12 @@ def test_labels_of_rows_before_a_frame_was_shuffled_are_refused() -> None:
         ehnn.IncidenceClassifier(budget="fast").fit(frame.iloc[::-1], y)
 
 
+def test_large_numbers_of_polars_stay_as_they_are() -> None:
+    pl = pytest.importorskip("polars")
+    y = pl.Series([None, 2**53, 2**53 + 1, 2**53 + 2, None, 2**53])
+    assert fitted(y).classes_.tolist() == [2**53, 2**53 + 1, 2**53 + 2]
+
+
 @pytest.mark.parametrize("form", [np.asarray, lambda y: pd.DataFrame({"y": y})])
 @pytest.mark.parametrize("kind", [ehnn.NodeClassifier, ehnn.NodeRegressor])
 def test_dates_are_no_labels(form: Any, kind: type) -> None:

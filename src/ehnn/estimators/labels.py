@@ -30,7 +30,9 @@ def as_list(y: Any, name: str = "y") -> list[Any]:
         y = y.detach().cpu().numpy()
     if hasattr(y, "toarray"):  # a sparse matrix of several labels
         y = y.toarray()
-    if not hasattr(y, "tolist") and hasattr(y, "to_numpy"):  # a pandas frame
+    if not hasattr(y, "tolist") and hasattr(y, "to_list"):  # of polars: NumPy has no missing whole numbers
+        y = y.to_list()
+    elif not hasattr(y, "tolist") and hasattr(y, "to_numpy"):  # a pandas frame
         y = y.to_numpy()
     elif not hasattr(y, "tolist") and hasattr(y, "__array__"):
         y = np.asarray(y)
