@@ -199,6 +199,7 @@ def test_whole_hypergraphs() -> None:
     ]
     model = ehnn.HypergraphClassifier(**FAST).fit(many, [i % 2 for i in range(20)])
     (found,) = model.explain(many, [1])
+    assert model.explain(many, 1)[0] == model.explain(many, np.int64(1))[0] == found
     first = next(c for c in found.contributions if c.kind == "hyperedge")
     kept = [edge for i, edge in enumerate(many[1].edges()) if i != first.name]
     p = model.predict_proba([ehnn.Hypergraph.from_edges(kept, 8)])[0][1]

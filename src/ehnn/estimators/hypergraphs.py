@@ -161,7 +161,7 @@ class HypergraphEstimator(Estimator):
 
     @renamed_argument("hypergraphs", "h")
     def explain(self, h: Any, rows: Any = None, *, target: Any = None, most: int = MOST) -> Explanations:
-        """What moved the predictions of the hypergraphs with the numbers ``rows`` (None: of all).
+        """What moved the predictions of hypergraphs with the numbers ``rows``: one or several; None: all.
 
         Occlusion, as in `NodeEstimator.explain`, of the ``most`` largest hyperedges, of nodes with the most
         hyperedges, and of the first features; a feature takes its mean over the nodes of the hypergraph.
@@ -169,7 +169,8 @@ class HypergraphEstimator(Estimator):
         self._check_fitted()
         members = as_members(h)
         questions = GraphQuestions(self, members, limits(most, 1)[0])
-        wanted = range(len(members)) if rows is None else as_index(rows, "rows", len(members)).tolist()
+        asked = [rows] if isinstance(rows, (int, np.integer)) else rows
+        wanted = range(len(members)) if asked is None else as_index(asked, "rows", len(members)).tolist()
         return Explanations([questions.explain(row, target) for row in wanted])
 
     def _about(self) -> dict[str, Any]:
