@@ -218,6 +218,18 @@ def test_text_table_and_json(voting: Fitted) -> None:
     assert "own label" in "\n".join(found[1].lines(100))
 
 
+def test_a_class_is_explained_by_any_form_of_its_name(voting: Fitted) -> None:
+    h, model = voting
+    for i, wanted in enumerate(model.classes_):  # numbers of NumPy
+        for form in (wanted, wanted.item(), float(wanted)):
+            (found,) = model.explain(h, [1], target=form, most=1)
+            assert found.target == wanted
+            assert found.value == pytest.approx(model.predict_proba(h)[1, i])
+    for missing in (float("nan"), -1):  # which mean no label
+        with pytest.raises(ValueError, match="was not there in fit"):
+            model.explain(h, [1], target=missing)
+
+
 def test_what_cannot_be_explained_is_an_error(voting: Fitted) -> None:
     h, model = voting
     for wrong, message in (

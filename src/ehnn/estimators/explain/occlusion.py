@@ -10,8 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ehnn._utils.validation import is_missing, short
 from ehnn.hypergraph import Hypergraph
 
+from ..labels import plain
 from ..targets import Classes, MultiLabel, Targets
 from .explanation import Contribution, Explanation
 from .near import Near, without
@@ -93,7 +95,12 @@ class Scale:
         if isinstance(targets, Classes):
             if target is None:
                 return cls(targets, int(decided.argmax()))
-            return cls(targets, int(targets.encode([target])[0]))
+            wanted = plain(target)
+            if is_missing(wanted) or wanted not in targets.classes:
+                raise ValueError(
+                    f"class {short(wanted)} was not there in fit; known: {short(targets.classes)}"
+                )
+            return cls(targets, targets.classes.index(wanted))
         if target is None:
             return cls(targets, int(logits.argmax()) if isinstance(targets, MultiLabel) else 0)
         if not isinstance(target, (int, np.integer)) or not 0 <= target < targets.num_outputs:
