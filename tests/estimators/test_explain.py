@@ -230,6 +230,18 @@ def test_a_class_is_explained_by_any_form_of_its_name(voting: Fitted) -> None:
             model.explain(h, [1], target=missing)
 
 
+def test_rows_in_every_form(voting: Fitted) -> None:
+    h, model = voting
+    named = h.replace(node_names=[("person", i) if i < 2 else f"person {i}" for i in range(90)])
+    told = model.explain(named, [("person", 1), "person 4"], most=1)
+    assert named.node_names is not None
+    for rows in ((("person", 1), "person 4"), named.node_names[1:5:3]):
+        assert model.explain(named, rows, most=1).rows == told.rows
+    for row in (4, np.int64(4), np.array([4]), (4,)):
+        assert [found.row for found in model.explain(h, row, most=1)] == [4]
+    assert [found.row for found in model.explain(named, ("person", 1), most=1)] == [("person", 1)]
+
+
 def test_what_cannot_be_explained_is_an_error(voting: Fitted) -> None:
     h, model = voting
     for wrong, message in (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,12 +33,14 @@ def answer(
     """Explanations of ``rows`` of the tables ``asked`` about, or of ``graph``."""
     if rows is None:
         raise ValueError("rows must say which predictions to explain, by name or number, got None")
-    wanted = as_list([rows] if isinstance(rows, (str, int, tuple)) else rows, "rows")
     if asked is None:
         assert graph is not None
+        pair = isinstance(rows, tuple) and len(rows) == 2 and not any(isinstance(v, tuple) for v in rows)
+        names = [rows] if find is incidence_numbers and pair else graph.node_names or ()
+        wanted = _listed(rows, names)
         questions = make(graph)
         return Explanations([questions.explain(row, target) for row in find(graph, wanted)])
-    places = _places(asked, wanted)
+    places = _places(asked, _listed(rows, asked.names))
     found: dict[int, Explanation] = {}
     for part in asked.parts:
         here = {int(place): int(row) for place, row in zip(part.places, part.rows, strict=True)}
@@ -47,6 +49,13 @@ def answer(
             asking = make(part.h)
             found |= {place: asking.explain(here[place], target) for place in inside}
     return Explanations([found[place] for place in places])
+
+
+def _listed(rows: Any, names: Container[Any]) -> list[Any]:
+    """``rows`` as a list; a tuple is one row where it is one of ``names``."""
+    rows = plain(rows)
+    one = isinstance(rows, tuple) and rows in names
+    return as_list([rows] if one or isinstance(rows, (str, int)) else rows, "rows")
 
 
 def _places(asked: Asked, rows: Iterable[Any]) -> list[int]:
