@@ -184,6 +184,19 @@ def test_incidences_in_the_hypergraph_of_fit_and_in_another() -> None:
             assert any(c.detail.startswith("sender") for c in found.contributions)
 
 
+def test_numbers_of_incidences_are_those_of_the_rows_of_a_frame() -> None:
+    pd = pytest.importorskip("pandas")
+    sets = {f"e{i}": ["a", f"b{i % 7}", f"c{i % 5}"] for i in range(12)}
+    frame = pd.DataFrame([(v, e) for v, e in pairs(sets)], columns=["node", "edge"])
+    frame = frame.sample(frac=1, random_state=0)
+    model = ehnn.IncidenceClassifier(**FAST).fit(frame, [v[0] for v in frame["node"]])
+    found = model.explain(frame, [0, 5, ("a", "e3")], most=1)
+    assert [e.row for e in found] == [tuple(frame.iloc[0]), tuple(frame.iloc[5]), ("a", "e3")]
+    assert [e.prediction for e in found][:2] == model.predict(frame)[[0, 5]].tolist()
+    assert model.explain(frame, np.int64(5), most=1)[0].row == found[1].row
+    assert model.explain(frame, ("a", "e3"), most=1)[0].row == model.explain(sets, ("a", "e3"), most=1)[0].row
+
+
 def pairs(edges: dict[str, list[str]]) -> list[tuple[str, str]]:
     h = ehnn.estimators.as_hypergraph(edges)
     assert h.node_names is not None

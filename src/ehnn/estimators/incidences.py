@@ -19,7 +19,7 @@ from ehnn.tables.frames import is_frame
 
 from .auto_incidences import AutoIncidences
 from .base import Estimator, Self, all_or_nothing
-from .explain.asking import INCIDENCES, MOST, answer, incidence_numbers, limits
+from .explain.asking import INCIDENCES, MOST, answer, incidence_numbers, limits, places_of
 from .explain.explanation import Explanations
 from .explain.rows import IncidenceQuestions
 from .finite import finite_outputs
@@ -155,14 +155,16 @@ class IncidenceClassifier(Classifies, Estimator):
 
         Args:
             h: as in `predict`.
-            rows: incidences: (node, hyperedge) by name, or by number where there are no names; or places in
-                ``as_hypergraph(h).index``.
+            rows: incidences: (node, hyperedge) by name, or by number where there are no names; or their
+                numbers among the rows of `predict`.
             target, most, neighbourhood: see `NodeEstimator.explain`.
         """
         self._check_fitted()
         sizes = limits(most, neighbourhood)
         asked = asked_of(self.reader_, h)
         graph = None if asked is not None else as_hypergraph(h)
+        lines = None if graph is None else incidence_lines(h, graph)
+        rows = rows if lines is None else places_of(rows, lines)
         return answer(
             rows, lambda part: IncidenceQuestions(self, part, *sizes), asked, graph, incidence_numbers, target
         )

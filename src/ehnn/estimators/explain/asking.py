@@ -73,6 +73,17 @@ def _places(asked: Asked, rows: Iterable[Any]) -> list[int]:
     return found
 
 
+def places_of(rows: Any, lines: np.ndarray) -> Any:
+    """``rows`` with incidences in place of numbers of rows of a frame, which are the incidences ``lines``."""
+
+    def place(row: Any) -> Any:
+        return int(lines[row]) if isinstance(row, int) and 0 <= row < len(lines) else row
+
+    rows = plain(rows)
+    single = rows is None or isinstance(rows, (str, int, tuple))
+    return place(rows) if single else [place(row) for row in as_list(rows, "rows")]
+
+
 def limits(most: Any, incidences: Any) -> tuple[int, int]:
     """The checked arguments of ``explain``."""
     return as_count(most, "most", 1), as_count(incidences, "neighbourhood", 1)
