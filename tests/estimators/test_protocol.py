@@ -52,6 +52,19 @@ def test_parameters(kind: type) -> None:
     assert vars(kind(width=8)) == kind(width=8).get_params()  # nothing but what it was given
 
 
+def test_long_parameters_are_shown_in_short() -> None:
+    pd = pytest.importorskip("pandas")
+    edges = [["ann", "bob"], ["bob", "cy"]] * 50
+    frame = pd.DataFrame(
+        [(v, e) for e, members in enumerate(edges) for v in members], columns=["node", "edge"]
+    )
+    for given in (edges, frame, np.eye(4)):
+        shown = repr(ehnn.NodeClassifier(hypergraph=given, width=8))
+        assert shown.startswith("NodeClassifier(width=8, hypergraph=")
+        assert len(shown) < 250
+    assert repr(ehnn.NodeClassifier(width=np.int64(64), epochs=7)) == "NodeClassifier(epochs=7)"
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_clone(kind: type, kinds: ehnn.Hypergraph) -> None:
     base = pytest.importorskip("sklearn.base")

@@ -42,6 +42,11 @@ class NotFittedError(ValueError, AttributeError):
     """The estimator was asked for predictions before ``fit``."""
 
 
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter has its default; a frame or a matrix compares element by element."""
+    return isinstance(value, (str, int, float, np.generic)) and bool(value == default)
+
+
 def _not_fitted(message: str) -> NotFittedError:
     """The error, which is scikit-learn's error too."""
     from sklearn import exceptions
@@ -146,9 +151,8 @@ class Estimator:
 
     def __repr__(self) -> str:
         defaults = {f.name: f.default for f in dataclasses.fields(self)}
-        changed = [
-            f"{k}={v!r}" for k, v in self.get_params().items() if v is not defaults[k] and v != defaults[k]
-        ]
+        given = {k: v for k, v in self.get_params().items() if v is not defaults[k]}
+        changed = [f"{k}={short(v, 200)}" for k, v in given.items() if not _same(v, defaults[k])]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def __sklearn_is_fitted__(self) -> bool:
