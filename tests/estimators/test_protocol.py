@@ -197,6 +197,17 @@ def test_names_that_cannot_be_saved(tmp_path: Path) -> None:
             model.fit(edges, [0, 1]).save(tmp_path)
 
 
+@pytest.mark.parametrize("changed", [{"width": 16}, {"model": "hgnn"}, {"model": "auto"}])
+def test_parameters_that_changed_after_fit_are_not_saved(
+    changed: dict[str, Any], kinds: ehnn.Hypergraph, tmp_path: Path
+) -> None:
+    one = ehnn.NodeClassifier(**QUICK).fit(kinds)
+    with pytest.raises(ValueError, match="parameters were changed after fit, fit again before save"):
+        one.set_params(**changed).save(tmp_path)
+    one.set_params(**QUICK).save(tmp_path)
+    assert ehnn.NodeClassifier.load(tmp_path).width == QUICK["width"]
+
+
 def test_own_module_is_asked_for(kinds: ehnn.Hypergraph, tmp_path: Path) -> None:
     def make(d_in: int, d_out: int) -> torch.nn.Module:
         return ehnn.nn.baselines.MLP(d_in, d_out, width=4)

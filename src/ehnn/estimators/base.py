@@ -322,6 +322,7 @@ class Estimator:
             "history": self.history_, "best_epoch": self.best_epoch_,
         }  # fmt: skip
         if isinstance(self.model_, nn.Module):
+            self._check_unchanged()
             weights = {f"model.{k}": v for k, v in self.model_.state_dict().items()}
         else:
             about["auto"], weights = self.model_.about(), self.model_.tensors()
@@ -329,6 +330,16 @@ class Estimator:
             about["reader"] = self.reader_.about()
             weights |= {f"reader.{k}": v.clone() for k, v in self.reader_.tensors().items()}
         storage.write(path, about, weights | self._tensors())
+
+    def _check_unchanged(self) -> None:
+        """A ValueError where parameters have changed after fit, so that a saved network could not be read."""
+        if not isinstance(self.model, str):
+            return
+        try:
+            with torch.device("meta"):
+                storage.check_shapes(self.model_.state_dict(), self._make().state_dict())
+        except ValueError as error:
+            raise ValueError(f"parameters were changed after fit, fit again before save: {error}") from error
 
     @classmethod
     def load(cls: type[Self], path: str | os.PathLike[str], *, model: Factory | None = None) -> Self:
