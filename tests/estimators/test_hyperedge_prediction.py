@@ -440,6 +440,8 @@ def test_the_default_is_not_worse_than_heuristics_on_held_out_sets(
     assert rows["average"]["auroc"] == best
     assert sum(row["weight"] for row in fitted.leaderboard_[:-1]) == 1
     assert {"vote: co-membership", "vote: Adamic–Adar", "linear: heuristics", "EHNN-MLP"} <= rows.keys()
+    assert rows["average"]["seconds"] > rows["EHNN-MLP"]["seconds"] > 0
+    assert fitted.left_out_ == {}
     assert rows["EHNN-MLP"]["weight"] < 1  # after one epoch it cannot be the best alone
     asked = [[0, 1, 2], [3, 17, 30], *ring[:4]]
     scores = fitted.decision_function(asked)
@@ -451,6 +453,8 @@ def test_the_default_is_not_worse_than_heuristics_on_held_out_sets(
     alone = ehnn.HyperedgePredictor(model="ehnn-mlp", width=4, epochs=1).fit(h)
     with pytest.raises(AttributeError, match="model='auto'"):
         _ = alone.leaderboard_
+    with pytest.raises(AttributeError, match="is there with model='auto' and held-out hyperedges"):
+        _ = alone.left_out_
 
 
 def test_a_set_of_the_input_is_not_known_by_its_own_overlap(ring: list[list[int]]) -> None:

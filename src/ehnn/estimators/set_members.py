@@ -40,8 +40,12 @@ class SetMembers:
     leaderboard: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def fit(cls, train: Sequence[Scored], valid: Scored, network: str, scores: Tensor) -> SetMembers:
-        """Learn on the parts ``train`` and choose on ``valid``, where the network gives ``scores``.
+    def fit(
+        cls, train: Sequence[Scored], valid: Scored, network: str, scores: Tensor, seconds: float
+    ) -> SetMembers:
+        """Learn on the parts ``train`` and choose on ``valid``.
+
+        There the network, which was trained in so many ``seconds``, gives ``scores``.
 
         Chosen is the member with the largest AUROC, or the mean of the network and of all heuristics where
         that is larger. Of equals the first, and simple ones come first.
@@ -61,7 +65,7 @@ class SetMembers:
             judged[name] = found.linear_scores(name, asked)
             found._add(name, judged[name], goal, time.perf_counter() - start)
         judged[network] = scores.double().numpy()
-        found._add(network, judged[network], goal, 0.0)
+        found._add(network, judged[network], goal, seconds)
         choices = [{name: 1.0} for name in judged] + [{network: 0.5, ALL: 0.5}]
         figures = [auroc(_mean(judged, choice), goal) for choice in choices]
         found.weights = choices[int(np.argmax(figures))]
