@@ -424,10 +424,23 @@ def test_names_seeds_and_errors() -> None:
         ({"negatives": "soft"}, "kind must be one of"),
         ({"sketch": -1}, "sketch must be an integer that is not negative, got -1"),
         ({"batch_size": 1}, "batch_size must be an integer of at least 2"),
+        ({"budget": "quick"}, "budget must be one of"),
         ({"options": {"head": 2}}, "options of model 'ehnn-mlp'"),
     ):
         with pytest.raises(ValueError, match=message):
             ehnn.HyperedgePredictor(**wrong).fit(edges)
+
+
+def test_a_budget_of_seconds_ends_the_training_of_the_default(ring: list[list[int]]) -> None:
+    quick: dict[str, Any] = {"width": 4, "epochs": 12, "patience": None}
+    for limit, all_epochs in (
+        ({"budget": 1e-3}, False),
+        ({"budget": "fast"}, True),
+        ({"budget": 1e-3, "model": "ehnn-mlp"}, True),
+    ):
+        model = ehnn.HyperedgePredictor(**quick, **limit).fit(ring)
+        assert model.history_[-1]["epoch"] > 0
+        assert (model.history_[-1]["epoch"] == 12) == all_epochs
 
 
 def test_the_default_is_not_worse_than_heuristics_on_held_out_sets(

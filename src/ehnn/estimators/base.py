@@ -243,10 +243,14 @@ class Estimator:
             with torch.device("meta"):  # where a network costs neither memory nor time
                 plan.nodes(1, 1)
 
-    def _train(self, make: Callable[[], nn.Module], task: Task, validated: bool, part: str = "") -> None:
+    def _train(
+        self, make: Callable[[], nn.Module], task: Task, validated: bool, part: str = "",
+        seconds: float | None = None,
+    ) -> None:  # fmt: skip
         """Train, and keep the best validation epoch: ``model_``, ``history_``, ``best_epoch_``.
 
-        Checkpoints, where there are any, go to the folder ``part`` of their folder.
+        Checkpoints, where there are any, go to the folder ``part`` of their folder. No epoch begins that
+        would end after ``seconds``.
         """
         config = self._config(validated)
         parts = (type(self).__name__, self.model if isinstance(self.model, str) else "own model", part)
@@ -262,6 +266,7 @@ class Estimator:
                 device=device,
                 label=label,
                 quiet=not self.verbose,
+                seconds=seconds,
             )
         model = copy.deepcopy(result.runs.model)
         model.load_state_dict(model.state_dict() | {name: value[0] for name, value in result.best.items()})

@@ -28,6 +28,7 @@ from .from_tables import is_table, reader_of
 from .inputs import as_hypergraph, node_numbers
 from .labels import as_list, has_names, plain
 from .models import Plan
+from .portfolio.budget import seconds_of
 from .portfolio.company import set_hashes
 from .scorers import Scorer, make_scorer
 from .set_members import SetMembers
@@ -63,6 +64,8 @@ class HyperedgePredictor(Estimator):
         affinity: whether the model reads `ehnn.tasks.hyperedges.affinity` of each candidate: how much more
             often its nodes meet than their degrees say, by the strongest patterns of who meets whom.
         batch_size: twice the most real sets per step, and the most candidates that are scored at once.
+        budget: of ``model="auto"``: seconds after which EHNN-MLP is trained no further. ``"fast"``,
+            ``"default"`` and ``"best"`` are the same here: ``epochs`` and ``patience`` end the training.
 
     >>> ring = [[i, (i + 1) % 12, (i + 2) % 12] for i in range(12)]
     >>> model = HyperedgePredictor(width=16, epochs=5).fit(ring)
@@ -97,6 +100,7 @@ class HyperedgePredictor(Estimator):
         assert isinstance(self, HyperedgePredictor)
         plan, device = self._plan(), self._device()
         batch_size, sketch = as_count(self.batch_size, "batch_size", 2), as_count(self.sketch, "sketch")
+        allowed = self._seconds()
         graph = as_hypergraph(h).to("cpu")
         refuse_roles(graph.roles, type(self).__name__)
         warn_of_gaps(h, graph)
@@ -117,13 +121,18 @@ class HyperedgePredictor(Estimator):
             batch_size=batch_size // 2, affinity=self.affinity,
         )  # fmt: skip
         start = time.perf_counter()
-        self._train(self._make, task, bool(split.valid.num_edges))
+        self._train(self._make, task, bool(split.valid.num_edges), seconds=allowed)
         seconds = time.perf_counter() - start
         self.hypergraph_ = graph
         vars(self).pop("members_", None)
         if self.model == "auto" and task.valid is not None:
             self._compare(task, split.known, seconds)
         return self
+
+    def _seconds(self) -> float | None:
+        """The seconds that the network may take, where ``budget`` says some."""
+        seconds = seconds_of(self.budget, 1, 1)
+        return seconds if self.model == "auto" and not isinstance(self.budget, str) else None
 
     def _compare(self, task: HyperedgePrediction, known: Hypergraph, seconds: float) -> None:
         """Choose among the network, which took ``seconds``, and simple answers on the held-out hyperedges."""
