@@ -77,6 +77,22 @@ def test_numbers_of_named_candidates_are_those_of_nodes():
         model.predict({"A": [*"abcdefghi"]})
 
 
+@pytest.mark.parametrize("kind", [ehnn.NodeClassifier, ehnn.HyperedgeClassifier])
+@pytest.mark.parametrize("name", ["x", "edge_x"])
+def test_features_without_columns_are_none(kind, name, tmp_path):
+    h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [4, 5], [1, 4, 5]])
+    empty = h.replace(**{name: torch.zeros(h.num_nodes if name == "x" else h.num_edges, 0)})
+    y = [0, 1, 0, 1, 0, 1][: h.num_nodes if kind is ehnn.NodeClassifier else h.num_edges]
+    wanted = kind(**QUICK).fit(h, y).predict_proba(h)
+    model = kind(**QUICK).fit(empty, y)
+    model.save(tmp_path)
+    for given in (h, empty):
+        np.testing.assert_array_equal(model.predict_proba(given), wanted)
+        np.testing.assert_array_equal(kind.load(tmp_path).predict_proba(given), wanted)
+    with pytest.raises(ValueError, match="features='given' needs node features x, got none"):
+        ehnn.NodeClassifier(features="given").fit(empty, [0, 1] * 3)
+
+
 def test_a_matrix_of_candidates_is_no_list_of_sets():
     model = ehnn.HyperedgePredictor(**QUICK).fit([[i, (i + 1) % 9, (i + 2) % 9] for i in range(9)])
     sets = [[0, 4, 5], [1, 2, 3], [2, 7, 8]]

@@ -89,13 +89,15 @@ class Features:
     ) -> Features:
         """From the hypergraph to fit; ``auto`` is what ``"auto"`` means where x is given."""
         check_features(h, wanted)
-        kind = (auto if h.x is not None else "structural") if wanted == "auto" else wanted
+        kind = (auto if _has_columns(h.x) else "structural") if wanted == "auto" else wanted
         width = 0 if h.x is None or kind == "structural" else h.x.shape[1]
         edge_width = 0 if h.edge_x is None else h.edge_x.shape[1]
         empty = torch.zeros(0)
         bare = cls(kind, width, edge_width, empty, empty, empty, empty, sketch, seed)
         mean, scale = _scale_of(bare.raw(h))
-        edge = _scale_of(_floats(h.edge_x, "edge_x")) if h.edge_x is not None else (empty, empty)
+        edge = (empty, empty)
+        if h.edge_x is not None and edge_width:
+            edge = _scale_of(_floats(h.edge_x, "edge_x"))
         blind = wanted == "auto" and kind == "structural" and not edge_width and not sketch
         digest = structure_digest(h) if blind else ""
         return cls(kind, width, edge_width, mean, scale, *edge, sketch, seed, digest)
@@ -141,8 +143,8 @@ class Features:
         found = 0 if h.edge_x is None else h.edge_x.shape[1]
         if found != self.edge_width:
             raise ValueError(f"edge_x must have {self.edge_width} channels as in fit, got {found}")
-        if h.edge_x is None:
-            return h.replace(x=x)
+        if h.edge_x is None or not found:
+            return h.replace(x=x, edge_x=None)
         edge_x = _scaled(_floats(h.edge_x, "edge_x"), self.edge_mean, self.edge_scale, "edge_x")
         return h.replace(x=x, edge_x=edge_x)
 
@@ -159,8 +161,12 @@ def check_features(h: Hypergraph, wanted: str) -> None:
     """A ValueError for ``wanted`` features that there are none of."""
     if wanted not in FEATURES:
         raise ValueError(f"features must be one of {FEATURES}, got {wanted!r}")
-    if wanted in ("given", "both") and h.x is None:
+    if wanted in ("given", "both") and not _has_columns(h.x):
         raise ValueError(f"features={wanted!r} needs node features x, got none: {h}")
+
+
+def _has_columns(x: Tensor | None) -> bool:
+    return x is not None and x.shape[1] > 0
 
 
 def feature_shifts(h: Hypergraph) -> dict[str, np.ndarray]:
