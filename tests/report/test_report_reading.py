@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from ehnn import Hypergraph
-from ehnn.estimators import NodeClassifier
+from ehnn.estimators import HyperedgePredictor, NodeClassifier
 from ehnn.nn import EHNNMLP, Stack
-from ehnn.report import read_run, read_runs
+from ehnn.report import read_run, read_runs, write_report
 from ehnn.report.history import History, thin
 from ehnn.tasks import NodeClassification
 from ehnn.training import TrainConfig, fit
@@ -43,6 +43,22 @@ def test_a_saved_estimator(club: Hypergraph, tmp_path: Path) -> None:
     assert (run.task, run.model, run.parameters["lr"]) == ("NodeClassifier", "ehnn-mlp", 0.5)
     assert run.history is not None
     assert len(run.history.epochs) == 3
+
+
+def test_models_that_a_saved_estimator_compared(club: Hypergraph, tmp_path: Path) -> None:
+    nodes = NodeClassifier(budget="fast").fit(club)
+    sets = HyperedgePredictor(width=4, epochs=1).fit([[i, (i + 1) % 20, (i + 2) % 20] for i in range(20)])
+    for number, model in enumerate((nodes, sets)):
+        model.save(tmp_path / str(number))
+        run = read_run(tmp_path / str(number))
+        assert [row["member"] for row in run.leaderboard] == [row["member"] for row in model.leaderboard_]
+        assert (
+            "Models compared" in Path(write_report([tmp_path / str(number)], tmp_path / "a.html")).read_text()
+        )
+    about = json.loads((tmp_path / "0" / "model.json").read_text())
+    for wrong in ({"auto": 3}, {"auto": {}}, {"fitted": 3, "auto": None}):
+        (tmp_path / "0" / "model.json").write_text(json.dumps(about | wrong))
+        assert read_run(tmp_path / "0").leaderboard == []
 
 
 def test_a_line_that_is_being_written_does_not_count(tmp_path: Path) -> None:

@@ -191,8 +191,15 @@ def _estimator(folder: Path) -> dict[str, Any]:
     given = found.get("params")
     params = {k: v for k, v in given.items() if v is not None} if isinstance(given, dict) else {}
     known = {"task": found.get("class"), "model": params.pop("model", None), "parameters": params}
-    known |= {"history": found.get("history"), "version": found.get("ehnn")}
+    known |= {"history": found.get("history"), "version": found.get("ehnn"), "leaderboard": _compared(found)}
     return {key: value for key, value in known.items() if value is not None}
+
+
+def _compared(model: Mapping[str, Any]) -> Any:
+    """The leaderboard in ``model.json``, where several members were compared."""
+    fitted = model.get("fitted")
+    places = model.get("auto"), fitted.get("compared") if isinstance(fitted, Mapping) else None
+    return next((place.get("leaderboard") for place in places if isinstance(place, Mapping)), None)
 
 
 def _explanations(folder: Path, notes: list[str]) -> dict[str, Any]:
