@@ -42,6 +42,30 @@ def test_a_network_does_not_learn_from_them() -> None:
         torch.testing.assert_close(a, b, rtol=0, atol=0)
 
 
+def test_hypergraphs_that_are_set_apart_are_not_learned_from() -> None:
+    graphs = [[[0, 1, 2][: 2 + i % 2], [2, 3 + i % 3]] for i in range(24)]
+    apart = np.arange(24) % 4 == 0
+    y = np.arange(24) % 2
+    names = [f"graph {i}" for i in range(24)]
+    by_name = pd.Series(apart, names)[::-1]
+    models = []
+    for labels in (y, np.where(apart, 1 - y, y)):
+        model = ehnn.HypergraphClassifier(model="ehnn-mlp", width=4, epochs=1)
+        models.append(model.fit(graphs, pd.Series(labels, names), validation=by_name))
+    for a, b in zip(models[0].model_.parameters(), models[1].model_.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
+    assert models[0].history_[0]["valid"] != models[1].history_[0]["valid"]
+    autos = [
+        ehnn.HypergraphClassifier(budget="fast").fit(graphs, labels, validation=apart)
+        for labels in (y, np.where(apart, 1 - y, y))
+    ]
+    priors = [auto.model_.portfolio.prior for auto in autos]
+    np.testing.assert_array_equal(priors[0], priors[1])
+    assert len({tuple(row["accuracy"] for row in auto.leaderboard_) for auto in autos}) == 2
+    with pytest.raises(ValueError, match=r"a boolean for each hypergraph \(24\), got int64"):
+        models[0].fit(graphs, y, validation=y)
+
+
 def test_they_are_found_by_name() -> None:
     names = [f"n{i}" for i in range(10)]
     edges = [[names[v] for v in edge] for edge in EDGES]

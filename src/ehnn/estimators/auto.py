@@ -190,21 +190,22 @@ class AutoGraphs:
     @classmethod
     def fit(
         cls, members: Sequence[Hypergraph], output: Output, target: Array, weight: Array | None,
-        settings: Mapping[str, Any],
+        settings: Mapping[str, Any], judging: Array | None = None,
     ) -> AutoGraphs:  # fmt: skip
-        """Learn from the encoded ``target`` ``[hypergraphs]``; ``settings`` as in `AutoNodes.fit`."""
+        """Learn from the encoded ``target`` ``[hypergraphs]``; the rest is as in `AutoNodes.fit`."""
         nodes, incidences = (
             sum(v) for v in zip(*((h.num_nodes, h.num_incidences) for h in members), strict=True)
         )
         clock = clock_of(settings["budget"], nodes, incidences)
         table = GraphTable([shifted_features(h, {}) for h in members])
         labelled = int(output.labelled(target).sum())
-        share = clock.seconds / max(1, fit_count(labelled))
+        share = clock.seconds / (1 if judging is not None else max(1, fit_count(labelled)))
         specs = graph_members(table, output, labelled, dict(settings["plan"]), share)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(
-            table, specs, target, weight=weight, clock=clock, label=settings["label"], quiet=settings["quiet"]
-        )
+            table, specs, target, weight=weight, clock=clock, judging=judging, label=settings["label"],
+            quiet=settings["quiet"],
+        )  # fmt: skip
         return cls(portfolio, widths_of(members[0]))
 
     def logits(self, members: Sequence[Hypergraph]) -> Tensor:

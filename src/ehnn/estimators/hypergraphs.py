@@ -24,6 +24,7 @@ from .explain.hypergraphs import GraphQuestions
 from .features import Features, check_features
 from .finite import finite_outputs
 from .inputs import as_hypergraph
+from .judging import judging_labels
 from .kinds import Classifies, Regresses
 from .labels import as_list
 from .portfolio.outputs import Output
@@ -58,13 +59,15 @@ class HypergraphEstimator(Estimator):
 
     @renamed_argument("hypergraphs", "h")
     @all_or_nothing
-    def fit(self: Self, h: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self: Self, h: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
         """Train on hypergraphs with a label each.
 
         Args:
             h: a list of hypergraphs, each in any form that `as_hypergraph` takes, or a batch.
             y: a label per hypergraph, missing where unknown.
             sample_weight: a weight for each hypergraph; by name where it and ``y`` have names.
+            validation: a boolean for each hypergraph, by name where it and ``y`` have names: its label
+                compares members and chooses the epoch, and is not trained on. By default some are drawn.
         """
         assert isinstance(self, HypergraphEstimator)
         plan = self._plan()
@@ -85,11 +88,19 @@ class HypergraphEstimator(Estimator):
         self.targets_ = self._learn(values, given_weight)
         by_class = getattr(self, "class_weight", None)
         target, weight = counted(self.targets_, self.targets_.encode(values), given_weight, by_class)
+        judging = None
+        if validation is not None:
+            chosen = in_order_of(y, validation, "validation")
+            judging = judging_labels(chosen, self.targets_.labelled(target).numpy(), "hypergraph")
         if self.model == "auto":
-            return self._fit_auto(members, target, weight)
+            return self._fit_auto(members, target, weight, judging)
         self.features_ = Features.learn(batch(members), self.features)
         self.n_features_in_ = self.features_.channels
-        parts = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
+        if judging is None:
+            parts = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
+        else:
+            labelled, checked = self.targets_.labelled(target), torch.from_numpy(judging)
+            parts = labelled & ~checked, labelled & checked
         generator = torch.Generator().manual_seed(int(self.random_state) % 2**63)
         batches: list[list[tuple[Hypergraph, Tensor]]] = []
         weights: list[list[Tensor]] = []
@@ -107,7 +118,10 @@ class HypergraphEstimator(Estimator):
         self._train(self._make, task, bool(batches[1]))
         return self
 
-    def _fit_auto(self: Self, members: list[Hypergraph], target: Tensor, weight: np.ndarray | None) -> Self:
+    def _fit_auto(
+        self: Self, members: list[Hypergraph], target: Tensor, weight: np.ndarray | None,
+        judging: np.ndarray | None,
+    ) -> Self:  # fmt: skip
         assert isinstance(self, HypergraphEstimator)
         settings = self._auto_settings()
         settings["plan"]["batch_size"] = self.batch_size
@@ -116,7 +130,8 @@ class HypergraphEstimator(Estimator):
         self.n_features_in_ = 0 if members[0].x is None else members[0].x.shape[1]
         read = self._read(members)
         _check_alike(read)
-        self.model_ = AutoGraphs.fit(read, Output.of(self.targets_), target.numpy(), weight, settings)
+        output = Output.of(self.targets_)
+        self.model_ = AutoGraphs.fit(read, output, target.numpy(), weight, settings, judging)
         return self
 
     def _read(self, members: list[Hypergraph]) -> list[Hypergraph]:
