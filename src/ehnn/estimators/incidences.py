@@ -131,7 +131,7 @@ class IncidenceClassifier(Classifies, Estimator):
     def score(self, h: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy over the labelled incidences; ``y`` None: the labels of a table.
 
-        ``sample_weight`` is as in `fit`.
+        ``h`` is as in `fit`, also where `predict` takes files; ``sample_weight`` is as in `fit`.
         """
         self._check_fitted()
         graph = self._graph(h)
@@ -155,8 +155,8 @@ class IncidenceClassifier(Classifies, Estimator):
 
         Args:
             h: as in `predict`.
-            rows: incidences: (node, hyperedge) by name, or by number where there are no names; or their
-                numbers among the rows of `predict`.
+            rows: incidences: (node, hyperedge) by name, or by number where there are no names; or, where
+                `fit` was given no table, their numbers among the rows of `predict`.
             target, most, neighbourhood: see `NodeEstimator.explain`.
         """
         self._check_fitted()
