@@ -275,7 +275,7 @@ def test_every_form_of_input() -> None:
         h, edges, tuple(map(set, edges)), matrix, matrix.toarray().astype(bool), h.index,
         pd.DataFrame({"node": node, "hyperedge": edge}), pd.DataFrame({"a": node, "edge": edge}),
         pd.DataFrame({"Edge": edge, "w": 0.5, "Node": node}), io.to_hif_dict(h),
-        [np.array(e) for e in edges],
+        [np.array(e) for e in edges], sparse.csr_matrix(matrix).todense(),
     ]  # fmt: skip
     for form in forms:
         found = as_hypergraph(form)

@@ -211,6 +211,7 @@ def _as_pandas(frame: Any) -> Any:
 
 def _from_array(array: Any) -> Hypergraph:
     """A 2 × nnz index of integers, or a dense matrix of 0 and 1."""
+    array = np.asarray(array) if isinstance(array, np.matrix) else array  # what todense() of scipy gives
     dense = not getattr(array, "is_sparse", False) and str(getattr(array, "layout", "strided")).endswith(
         "strided"
     )
