@@ -221,6 +221,22 @@ def test_scores_of_candidates_and_hypergraphs_are_weighted() -> None:
     assert model.score(graphs, kinds, sample_weight=range(6)) == pytest.approx(found)
 
 
+@pytest.mark.parametrize("scale", [1e-30, 1e30, 1e300])
+@pytest.mark.parametrize("model", ["ehnn-mlp", "auto"])
+def test_only_ratios_of_weights_count(model: str, scale: float) -> None:
+    h, y = circles(30)
+    weight = 0.1 + np.arange(30) / 30
+    settings: dict[str, Any] = FAST if model == "auto" else {"model": model, "width": 4, "epochs": 5}
+    found = [
+        ehnn.NodeRegressor(**settings).fit(h, y + 0.5, sample_weight=w)
+        for w in (weight / weight.max(), scale * weight)
+    ]
+    np.testing.assert_allclose(found[1].predict(h), found[0].predict(h), atol=1e-5)
+    assert found[1].score(h, y + 0.5, scale * weight) == pytest.approx(
+        found[0].score(h, y + 0.5, weight), 1e-4
+    )
+
+
 def test_weights_of_hypergraphs_are_found_by_name_where_labels_are() -> None:
     pd = pytest.importorskip("pandas")
     graphs, small = (

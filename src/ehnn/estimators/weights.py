@@ -16,6 +16,9 @@ from ehnn.hypergraph import Hypergraph
 from .labels import as_list, has_names, plain, plain_class
 from .targets import Classes, Targets
 
+_FAR = 1e6
+"""Weights are used as they are if the largest is between this and its inverse."""
+
 
 def warn_unread(h: Hypergraph, model: Any) -> None:
     """A warning where ``h`` has weights of hyperedges or incidences, which the model does not read."""
@@ -69,18 +72,22 @@ def in_order_of(y: Any, given: Any, name: str = "sample_weight") -> Any:
 
 
 def row_weights(given: Any, rows: int) -> np.ndarray | None:
-    """``[rows]`` float32 of a ``sample_weight``; a ValueError for what is no weight."""
+    """``[rows]`` float32 of a ``sample_weight``; a ValueError for what is no weight.
+
+    Weights far from 1 are divided by the largest: single precision and sums of losses have limits.
+    """
     if given is None:
         return None
     try:
-        weight = np.asarray(as_list(given, "sample_weight"), np.float32)
+        weight = np.asarray(as_list(given, "sample_weight"), np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must be numbers: {error}") from error
     if weight.shape != (rows,):
         raise ValueError(f"sample_weight must have one number per row ({rows}), got {list(weight.shape)}")
     if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
         raise ValueError("sample_weight must be finite, not negative, and not all zero")
-    return weight
+    largest = weight.max()
+    return (weight if 1 / _FAR < largest < _FAR else weight / largest).astype(np.float32)
 
 
 def counted(
