@@ -77,6 +77,24 @@ def test_numbers_of_named_candidates_are_those_of_nodes():
         model.predict({"A": [*"abcdefghi"]})
 
 
+@pytest.mark.parametrize("model", ["auto", "ehnn-mlp"])
+def test_features_from_a_network_are_numbers(model, tmp_path):
+    h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [4, 5], [1, 4, 5]])
+    x, weight = torch.randn(6, 3), torch.rand(4)
+    plain, given = (
+        h.replace(x=x.clone().requires_grad_(grad), edge_weight=weight.clone().requires_grad_(grad))
+        for grad in (False, True)
+    )
+    settings = QUICK | {"model": model, "budget": "fast"}
+    first, second = (ehnn.NodeClassifier(**settings).fit(g, [0, 1] * 3) for g in (plain, given))
+    np.testing.assert_array_equal(first.predict_proba(plain), second.predict_proba(given))
+    second.save(tmp_path)
+    second.explain(given, [0], most=1)
+    assert given.x.grad is None
+    with pytest.raises(ValueError, match=r"x must be dense, got torch.sparse_coo: give x.to_dense\(\)"):
+        first.predict(h.replace(x=x.to_sparse()))
+
+
 @pytest.mark.parametrize("kind", [ehnn.NodeClassifier, ehnn.HyperedgeClassifier])
 @pytest.mark.parametrize("name", ["x", "edge_x"])
 def test_features_without_columns_are_none(kind, name, tmp_path):

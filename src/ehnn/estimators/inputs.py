@@ -56,7 +56,21 @@ def as_hypergraph(data: Any) -> Hypergraph:
         warn_of_names(found)
     if found.incidence_x is not None:
         warnings.warn("incidence_x of the hypergraph: estimators do not read it", stacklevel=3)
-    return found
+    return _plain_numbers(found)
+
+
+def _plain_numbers(h: Hypergraph) -> Hypergraph:
+    """``h`` without gradients, which would go back into what made its features; an error for sparse ones."""
+    changed = {}
+    for name in ("x", "edge_x", "edge_weight", "incidence_weight"):
+        value = getattr(h, name)
+        if value is None:
+            continue
+        if value.layout != torch.strided:
+            raise ValueError(f"{name} must be dense, got {value.layout}: give {name}.to_dense()")
+        if value.requires_grad:
+            changed[name] = value.detach()
+    return h.replace(**changed) if changed else h
 
 
 def _converted(data: Any) -> Hypergraph:
