@@ -150,6 +150,8 @@ def test_hyperedges_numbers_and_several_labels() -> None:
     (found,) = numbers.explain(h, 4, most=5)
     assert found.unit == "number"
     assert found.value == pytest.approx(numbers.predict(h)[4])
+    told = {c.detail.split(",")[0] for c in found.contributions if c.kind == "co-member"}
+    assert told <= {"0", "10", "20"}
     several = [[None, None] if v is None else [v == 0, v == 1] for v in y]
     labels = ehnn.NodeClassifier(**FAST).fit(h, several)
     (found,) = labels.explain(h, [4], target=1, most=5)

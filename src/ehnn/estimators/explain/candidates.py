@@ -17,6 +17,8 @@ from .near import Near
 from .occlusion import Change
 
 Array = np.ndarray
+_ROUNDED = 1e-6
+"""Numbers below this share of their deviation are 0: labels are kept in single precision."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,9 @@ class Known:
             return _word(self.targets.classes[int(self.target[row])])
         values = self.target[row]
         if isinstance(self.targets, Numbers):
-            values = values * np.array(self.targets.scale) + np.array(self.targets.mean)
+            scale = np.array(self.targets.scale)
+            values = values * scale + np.array(self.targets.mean)
+            values = np.where(np.abs(values) < _ROUNDED * scale, 0.0, values)
         return ", ".join("?" if np.isnan(v) else f"{v:.4g}" for v in values[:5].tolist())
 
     def summary(self, rows: Array, column: int) -> str:
