@@ -339,3 +339,15 @@ def test_minus_one() -> None:
         (["-1", "0", "1", "0", "1", "-1"], ["-1", "0", "1"]),
     ):
         assert ehnn.NodeClassifier(**quick).fit(h, y).classes_.tolist() == classes
+
+
+def test_progress_says_how_many_trainings_there_are(
+    kinds: ehnn.Hypergraph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    quick: dict[str, Any] = {"model": "ehnn-mlp", "width": 4, "epochs": 1, "verbose": True}
+    ehnn.NodeClassifier(**quick).fit(kinds)
+    told = capsys.readouterr().err
+    assert "NodeClassifier, ehnn-mlp, training 1 of 2: epoch 1/1" in told
+    assert "NodeClassifier, ehnn-mlp, residual, training 2 of 2: epoch 1/1" in told
+    ehnn.NodeClassifier(**quick, residual=True).fit(kinds)
+    assert "NodeClassifier, ehnn-mlp, residual: epoch 1/1" in capsys.readouterr().err

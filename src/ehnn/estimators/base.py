@@ -245,15 +245,15 @@ class Estimator:
 
     def _train(
         self, make: Callable[[], nn.Module], task: Task, validated: bool, part: str = "",
-        seconds: float | None = None,
+        seconds: float | None = None, turn: str = "",
     ) -> None:  # fmt: skip
         """Train, and keep the best validation epoch: ``model_``, ``history_``, ``best_epoch_``.
 
         Checkpoints, where there are any, go to the folder ``part`` of their folder. No epoch begins that
-        would end after ``seconds``.
+        would end after ``seconds``. ``turn`` says in the progress which of several trainings it is.
         """
         config = self._config(validated)
-        parts = (type(self).__name__, self.model if isinstance(self.model, str) else "own model", part)
+        parts = (type(self).__name__, self.model if isinstance(self.model, str) else "own model", part, turn)
         label = ", ".join(filter(None, parts))
         device, sampled = self._device(), self.way_ == "sampled"
         with within(self.way_), threads_with_cores():

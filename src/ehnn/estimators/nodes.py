@@ -180,9 +180,10 @@ class NodeEstimator(Estimator):
         if possible and self.residual is None and validated:
             choices = [False, True]
         best: dict[str, Any] = {}
-        for residual in choices:
+        for number, residual in enumerate(choices, 1):
             self.residual_ = residual
-            self._train(self._make, task, validated, "residual" if residual else "")
+            turn = f"training {number} of {len(choices)}" if len(choices) > 1 else ""
+            self._train(self._make, task, validated, "residual" if residual else "", turn=turn)
             valid = self.history_[self.best_epoch_ - 1].get("valid", 0.0)  # of one choice, if there is none
             if not best or valid > best["valid"]:
                 names = ("residual_", "model_", "history_", "best_epoch_")
