@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -179,6 +180,17 @@ def test_dates_are_no_labels(form: Any, kind: type) -> None:
     dates = np.array(["2020-01-01", "2021-01-01", "NaT"] * 2, "datetime64[ns]")
     with pytest.raises(ValueError, match=r"y must be classes or numbers.*got datetime64\[ns\]"):
         fitted(form(dates), kind)
+
+
+@pytest.mark.parametrize("kind", [ehnn.NodeClassifier, ehnn.NodeRegressor, ehnn.HypergraphClassifier])
+def test_columns_of_labels_in_another_order_are_refused(kind: Any, tmp_path: Path) -> None:
+    y = pd.DataFrame({"a": [0, 1, 0, 1, 0, 1], "b": [1, 1, 0, 0, 0, 1]})
+    h: Any = [EDGES] * 6 if kind is ehnn.HypergraphClassifier else EDGES
+    kind(**QUICK).fit(h, y).save(tmp_path)
+    model = kind.load(tmp_path)
+    assert model.score(h, y) == model.score(h, y.to_numpy())
+    with pytest.raises(ValueError, match=r"y must have the columns of fit, \['a', 'b'\], got \['b', 'a'\]"):
+        model.score(h, y[["b", "a"]])
 
 
 def test_other_forms_are_refused_by_what_is_expected() -> None:

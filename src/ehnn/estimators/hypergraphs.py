@@ -29,7 +29,7 @@ from .kinds import Classifies, Regresses
 from .labels import as_list
 from .portfolio.outputs import Output
 from .supervised import Supervised, hold_out
-from .targets import Targets, targets_from
+from .targets import Targets, check_columns, targets_from, with_columns
 from .weights import counted, in_order_of, row_weights, score_weights, warn_unread
 
 
@@ -85,7 +85,7 @@ class HypergraphEstimator(Estimator):
         if len(values) != len(members):
             raise ValueError(f"y must have one row per hypergraph ({len(members)}), got {len(values)}")
         given_weight = row_weights(in_order_of(y, sample_weight), len(values))
-        self.targets_ = self._learn(values, given_weight)
+        self.targets_ = with_columns(self._learn(values, given_weight), y)
         by_class = getattr(self, "class_weight", None)
         target, weight = counted(self.targets_, self.targets_.encode(values), given_weight, by_class)
         judging = None
@@ -170,6 +170,7 @@ class HypergraphEstimator(Estimator):
         values = as_list(self._given(y), "labels of hypergraphs")
         if len(values) != logits.shape[0]:
             raise ValueError(f"y must have one row per hypergraph ({logits.shape[0]}), got {len(values)}")
+        check_columns(self.targets_, y)
         target = self.targets_.encode(values)
         weight = score_weights(in_order_of(y, sample_weight), self.targets_.labelled(target), "hypergraph")
         return self.targets_.score(self._decided(logits), target, weight)

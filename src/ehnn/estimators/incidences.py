@@ -29,7 +29,7 @@ from .judging import judging_labels
 from .kinds import Classifies
 from .labels import as_list, has_names, plain
 from .portfolio.outputs import Output
-from .targets import targets_from
+from .targets import check_columns, targets_from, with_columns
 from .weights import check_weights, counted, in_order_of, row_weights, score_weights
 
 
@@ -85,7 +85,7 @@ class IncidenceClassifier(Classifies, Estimator):
         )
         if not _by_name(y, lines):
             warn_of_order(h, graph)
-        self.targets_ = self._learn(values)
+        self.targets_ = with_columns(self._learn(values), y)
         target = self.targets_.encode(values)
         rows = incidence_weights(graph, y, sample_weight, lines)
         target, weight = counted(self.targets_, target, rows, self.class_weight)
@@ -138,6 +138,7 @@ class IncidenceClassifier(Classifies, Estimator):
         y = h.y if y is None and isinstance(h, TableData) else y
         lines = incidence_lines(h, graph)
         check_same_order(h, y=y, sample_weight=sample_weight)
+        check_columns(self.targets_, y)
         target = self.targets_.encode(incidence_values(graph, self._given(y), lines))
         given = incidence_weights(graph, y, sample_weight, lines)
         if lines is not None:

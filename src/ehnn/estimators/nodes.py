@@ -40,7 +40,7 @@ from .models import Plan
 from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import SampledRows, Supervised, fan_out_of, hold_out
-from .targets import Targets, targets_from
+from .targets import Targets, check_columns, targets_from, with_columns
 from .weights import (
     check_weights,
     counted,
@@ -113,7 +113,7 @@ class NodeEstimator(Estimator):
             warn_of_gaps(h, graph)
         names = self._named(y, graph)
         rows = row_weights(in_order_of(names, sample_weight), len(values))
-        self.targets_ = self._learn(values, rows)
+        self.targets_ = with_columns(self._learn(values, rows), y)
         self._remember(graph)
         if rows is not None and nodes is not None:  # a node that is given twice counts twice
             rows = np.bincount(nodes.numpy(), rows, graph.num_nodes).astype(np.float32)
@@ -354,6 +354,7 @@ class NodeEstimator(Estimator):
         table = None if isinstance(h, TableData) else asked_of(self.reader_, h)
         h = h if table is None else table
         graph, nodes, values = self._labels(h, y)
+        check_columns(self.targets_, y)
         target = self.targets_.encode(values)
         given = in_order_of(self._named(y, graph), sample_weight)
         weight = score_weights(given, self.targets_.labelled(target), self._row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,6 +122,7 @@ class MultiLabel(_Rows):
     """Several yes/no labels per row. Encoded: ``[rows, labels]`` of 0, 1 and NaN (missing)."""
 
     labels: int
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def learn(cls, values: Sequence[Any]) -> MultiLabel:
@@ -170,7 +171,7 @@ class MultiLabel(_Rows):
         return float((share * right.all(1)).sum() / share.sum())
 
     def about(self) -> dict[str, Any]:
-        return {"kind": "multi-label", "labels": self.labels}
+        return {"kind": "multi-label", "labels": self.labels, "columns": self.columns}
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,7 @@ class Numbers(_Rows):
     mean: tuple[float, ...]
     scale: tuple[float, ...]
     single: bool
+    columns: tuple[str, ...] = ()
 
     @classmethod
     def learn(cls, values: Sequence[Any]) -> Numbers:
@@ -228,7 +230,8 @@ class Numbers(_Rows):
         return float(torch.where(total > 0, 1 - residual / total.clamp(min=1e-300), constant).mean())
 
     def about(self) -> dict[str, Any]:
-        return {"kind": "numbers", "mean": self.mean, "scale": self.scale, "single": self.single}
+        found = {"kind": "numbers", "mean": self.mean, "scale": self.scale, "single": self.single}
+        return found | {"columns": self.columns}
 
 
 def _double(values: Sequence[float]) -> Tensor:
@@ -238,14 +241,32 @@ def _double(values: Sequence[float]) -> Tensor:
 Targets = Classes | MultiLabel | Numbers
 
 
+def with_columns(targets: Targets, y: Any) -> Targets:
+    """``targets`` with the names of the columns of ``y``, where it is a frame of several."""
+    return targets if isinstance(targets, Classes) else replace(targets, columns=_columns(y))
+
+
+def check_columns(targets: Targets, y: Any) -> None:
+    """A ValueError where ``y`` is a frame with other columns than that of fit, or in another order."""
+    found, known = _columns(y), () if isinstance(targets, Classes) else targets.columns
+    if found and known and found != known:
+        raise ValueError(f"y must have the columns of fit, {short(list(known))}, got {short(list(found))}")
+
+
+def _columns(y: Any) -> tuple[str, ...]:
+    names = [str(name) for name in getattr(y, "columns", ())]
+    return tuple(names) if len(names) > 1 else ()
+
+
 def targets_from(about: Mapping[str, Any]) -> Targets:
     """Inverse of ``about()``."""
     kind = about["kind"]
+    columns = tuple(map(str, about.get("columns", ())))  # not in older files
     if kind == "classes":
         return Classes(tuple(about["classes"]))
     if kind == "multi-label":
-        return MultiLabel(int(about["labels"]))
+        return MultiLabel(int(about["labels"]), columns)
     if kind == "numbers":
         mean, scale = (tuple(float(v) for v in about[name]) for name in ("mean", "scale"))
-        return Numbers(mean, scale, bool(about["single"]))
+        return Numbers(mean, scale, bool(about["single"]), columns)
     raise ValueError(f"unknown kind of targets {kind!r}")
