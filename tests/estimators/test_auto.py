@@ -75,7 +75,24 @@ def test_networks_are_tried_and_saved(tmp_path: Path) -> None:
         for twin in (estimators.load(tmp_path / name), ehnn.NodeClassifier.load(tmp_path / name)):
             np.testing.assert_allclose(twin.predict_proba(h), fitted.predict_proba(h), atol=1e-6)
             assert twin.leaderboard_ == fitted.leaderboard_
+            assert twin.n_features_in_ == fitted.n_features_in_
     assert torch.equal(torch.get_rng_state(), before)  # the user's random numbers go on as if nothing was
+
+
+def test_a_loaded_default_knows_its_number_of_features(tmp_path: Path) -> None:
+    h, y = circles(30)
+    h = h.replace(x=torch.rand(30, 4), edge_x=torch.rand(h.num_edges, 2))
+    sets = torch.arange(h.num_edges) % 2
+    incidences = (np.arange(h.num_incidences) % 2).tolist()
+    for kind, data, labels, count in (
+        (ehnn.NodeClassifier, h, y, 4),
+        (ehnn.HyperedgeClassifier, h, sets.tolist(), 2),
+        (ehnn.IncidenceClassifier, h, incidences, 4),
+        (ehnn.HypergraphClassifier, [h, h.replace(x=1 - h.x)] * 5, [0, 1] * 5, 4),
+    ):
+        model = kind(**FAST).fit(data, labels)
+        model.save(tmp_path / kind.__name__)
+        assert estimators.load(tmp_path / kind.__name__).n_features_in_ == model.n_features_in_ == count
 
 
 def test_known_labels_are_found_by_name_in_another_order() -> None:

@@ -384,6 +384,7 @@ class Estimator:
         if "auto" in about:
             device = str(found._device()) if found.device == "auto" else "cpu"
             found.model_ = found._auto.restore(about["auto"], tensors, device)
+            vars(found)["n_features_in_"] = found.model_.widths[0]
             return found
         weights = {k[6:]: v for k, v in tensors.items() if k.startswith("model.")}
         if isinstance(found.model, str):

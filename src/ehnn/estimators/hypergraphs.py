@@ -127,8 +127,8 @@ class HypergraphEstimator(Estimator):
         settings["plan"]["batch_size"] = self.batch_size
         check_features(members[0], self.features)
         self.history_, self.best_epoch_ = [], 0
-        self.n_features_in_ = 0 if members[0].x is None else members[0].x.shape[1]
         read = self._read(members)
+        self.n_features_in_ = widths_of(read[0])[0]
         _check_alike(read)
         output = Output.of(self.targets_)
         self.model_ = AutoGraphs.fit(read, output, target.numpy(), weight, settings, judging)
