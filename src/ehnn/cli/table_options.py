@@ -71,10 +71,11 @@ class ColumnOptions:
     delimiter: Delimiter = None
 
     def as_layout(self, kind: str = "auto") -> Layout:
-        """A `Layout`; ``\\t`` may be written as such."""
+        """A `Layout`; ``\\t`` and ``\\n`` may be written as such."""
         from ehnn.tables import Layout
 
-        separator, delimiter = ("\t" if text == "\\t" else text for text in (self.separator, self.delimiter))
+        marks = {"\\t": "\t", "\\n": "\n"}
+        separator, delimiter = (marks.get(text or "", text) for text in (self.separator, self.delimiter))
         return Layout(
             kind, self.node_column, self.edge_column, tuple(self.member_columns or ()), separator, delimiter,
             sets=tuple(self.set_columns or ()), role=self.role_column, weight=self.weight_column,

@@ -13,6 +13,8 @@ from ehnn.io._cells import NO_NAME
 from ehnn.io._csv_table import Table
 
 SEPARATORS = ("\t", ";", "|", ",")
+_BROKEN = re.compile(r"[^\s;|,]\s*\n")
+"""A line break in a cell that is between two members; one after ``;`` only makes the cell narrower."""
 _LITERAL = re.compile(r"(\[.*\]|\{.*\}|\(.*\)|(frozenset|set|array|Index)\(.*\))\Z", re.DOTALL)
 """A cell that is a list in Python's or JSON's writing, or meant to be one."""
 _TAGS = re.compile(r"(<[^<>]+>\s*)+")
@@ -69,11 +71,13 @@ def _rare(separator: str | None, cells: list[str]) -> list[str]:
 def separator_of(texts: Sequence[str]) -> str | None:
     """The first separator in a fifth of the texts that may be of several members; None is any white space.
 
-    A semicolon or a bar counts where it is rarer too: names of several words do not hold one.
+    A line break, a semicolon or a bar counts where it is rarer too: names of several words do not hold one.
     """
     several = [text for text in texts if len(text.split()) > 1 or any(s in text for s in SEPARATORS)]
-    often = (s for s in SEPARATORS if sum(s in text for text in several) * 5 >= len(several) > 0)
-    rare = (s for s in (";", "|") if any(s in text for text in several))
+    holding = {s: sum(s in text for text in several) for s in SEPARATORS}
+    holding = {"\n": sum("\n" in text and _BROKEN.search(text) is not None for text in several)} | holding
+    often = (s for s, count in holding.items() if count * 5 >= len(several) > 0)
+    rare = (s for s in ("\n", ";", "|") if holding[s])
     return next(often, next(rare, None))
 
 

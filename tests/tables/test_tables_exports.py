@@ -1,0 +1,33 @@
+"""Tables as spreadsheets, surveys, shops and databases export them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ehnn.tables.layouts import Layout
+from ehnn.tables.sheet import Sheet
+from ehnn.tables.sheets import read_sheet
+
+pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.usefixtures("folder")
+
+
+def sheet_of(text: str, name: str = "t.csv", **layout: Any) -> Sheet:
+    Path(name).write_text(text, encoding="utf-8")
+    return read_sheet(Path(name), Layout(**layout))
+
+
+def baskets(*cells: str, **layout: Any) -> Sheet:
+    """A table of sets with a list in each of ``cells``."""
+    return read_sheet(pd.DataFrame({"items": cells, "kind": range(len(cells))}), Layout(**layout))
+
+
+def test_lists_with_a_member_in_each_line_of_a_cell() -> None:
+    """As Alt+Enter makes them: names of two words, and names with commas, stay whole."""
+    assert baskets("red fig\nnut", "nut\r\nred fig").h.node_names == ("red fig", "nut")
+    assert baskets("Roe, Ann\nPoe, E.", "Poe, E.").h.node_names == ("Roe, Ann", "Poe, E.")
+    assert baskets("plum", "red fig", "sour nut\nplum").h.node_names == ("plum", "red fig", "sour nut")
+    assert baskets("red fig;\nnut", "nut;\nred fig;plum").h.node_names == ("red fig", "nut", "plum")
