@@ -31,3 +31,8 @@ def test_lists_with_a_member_in_each_line_of_a_cell() -> None:
     assert baskets("Roe, Ann\nPoe, E.", "Poe, E.").h.node_names == ("Roe, Ann", "Poe, E.")
     assert baskets("plum", "red fig", "sour nut\nplum").h.node_names == ("plum", "red fig", "sour nut")
     assert baskets("red fig;\nnut", "nut;\nred fig;plum").h.node_names == ("red fig", "nut", "plum")
+
+
+def test_a_separator_without_a_character_is_refused() -> None:
+    with pytest.raises(ValueError, match="--separator must be one character or more, got ''"):
+        baskets("a b", "b", separator="")

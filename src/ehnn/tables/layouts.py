@@ -72,6 +72,9 @@ class Layout:
     def __post_init__(self) -> None:
         if self.kind not in ("auto", *KINDS):
             raise ValueError(f"--layout must be one of {', '.join(('auto', *KINDS))}, got {self.kind!r}")
+        for option, mark in (("separator", self.separator), ("delimiter", self.delimiter)):
+            if mark == "":
+                raise ValueError(f"--{option} must be one character or more, got ''; leave it out")
         if self.sets and (self.members or self.edge or self.kind not in ("auto", "matrix")):
             raise ValueError(
                 "--set-columns is for a row per node and a column of 0 and 1 for each set: leave out "
