@@ -36,3 +36,25 @@ def test_lists_with_a_member_in_each_line_of_a_cell() -> None:
 def test_a_separator_without_a_character_is_refused() -> None:
     with pytest.raises(ValueError, match="--separator must be one character or more, got ''"):
         baskets("a b", "b", separator="")
+
+
+@pytest.mark.parametrize(
+    ("cells", "told", "separator"),
+    [
+        (("ann and bo", "bo and cy"), "'and' is in 2 of 2 cells and is taken for a member", " and "),
+        (("H2 + O2", "O2 + C", "N2"), "'+' is in 2 of 3 cells and is taken for a member", " + "),
+        (("Roe, A. and Poe, E.", "Poe, E. and Lo, B."), "is taken for a part of names", " and "),
+    ],
+)
+def test_words_between_members_are_told(cells: tuple[str, ...], told: str, separator: str) -> None:
+    (remark,) = baskets(*cells).remarks
+    assert told in remark
+    assert f"where it stands between members: --separator '{separator}'" in remark
+    assert baskets(*cells, separator=separator).remarks == ()
+    assert sheet_of("\n".join(cells), "t.txt").remarks[0] == f"t.txt: {remark.partition(': ')[2]}"
+
+
+def test_words_within_names_are_not_told() -> None:
+    assert baskets("Smith & Co;Roe", "Roe;Smith & Co").remarks == ()
+    assert baskets("Cher - Hit, Abba - Song", "Abba - Song, Cher - Hit").remarks == ()
+    assert baskets("a b c and d", "a b", "c d").remarks == ()

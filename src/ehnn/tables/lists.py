@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,6 +20,8 @@ _LITERAL = re.compile(r"(\[.*\]|\{.*\}|\(.*\)|(frozenset|set|array|Index)\(.*\))
 """A cell that is a list in Python's or JSON's writing, or meant to be one."""
 _TAGS = re.compile(r"(<[^<>]+>\s*)+")
 """Tags as Stack Exchange writes them: ``<python><pandas>``."""
+_BETWEEN = re.compile(r"(?<=\s)(and|und|et|[^\w\s]+)(?=\s)")
+"""A word or sign that people write between members: ``ann and bo``, ``H2 + O2``."""
 _ADJACENT = re.compile(r"""['"]\s+['"]""")
 
 
@@ -41,7 +44,8 @@ def split_lists(cells: list[str], separator: str | None, table: Table) -> Lists:
     remarks: list[str] = []
     if separator is None:
         separator = separator_of(cells)
-        remarks = _rare(separator, cells)
+        told = [f"{table.path}: {why}" for why in between(separator, cells)]
+        remarks = [*_rare(separator, cells), *told]
     if separator is None and any(len(cell.split()) > 1 for cell in cells):
         separator = " "
     lists = [cell.split(None if separator == " " else separator) for cell in cells]
@@ -66,6 +70,20 @@ def _rare(separator: str | None, cells: list[str]) -> list[str]:
         f"members are split at {separator!r}, which is in {holding} of {len(cells)} cells; another one: "
         "--separator"
     ]
+
+
+def between(separator: str | None, cells: Sequence[str]) -> list[str]:
+    """A remark where a separator was guessed and half of the lists have a word such as ``and`` in them."""
+    if separator not in (None, ","):
+        return []
+    several = [cell for cell in cells if len(cell.split()) > 1]
+    words = Counter(word for cell in several for word in set(_BETWEEN.findall(cell)))
+    word, count = words.most_common(1)[0] if words else ("", 0)
+    if count < 2 or 2 * count < len(several) or (separator and not word[0].isalpha() and word not in "&+"):
+        return []
+    taken = "a part of names" if separator else "a member"
+    told = f"{word!r} is in {count} of {len(cells)} cells and is taken for {taken}"
+    return [f"{told}; where it stands between members: --separator ' {word} '"]
 
 
 def separator_of(texts: Sequence[str]) -> str | None:

@@ -28,7 +28,7 @@ from .alike import alike_names, counted_names, one_writing
 from .frames import is_frame
 from .hif import is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
-from .lists import separator_of, split_lists
+from .lists import between, separator_of, split_lists
 from .matrices import is_one_hot, read_matrix, read_one_hot_sets, zeros_as_names
 from .sheet import Columns, IncidenceNames, Sheet, first_rows
 
@@ -254,6 +254,8 @@ def _lines(path: Path, layout: Layout, told: bool) -> Sheet:
     if not lines:
         raise ValueError(f"{path} is empty: expected a set of names in each line")
     separator = layout.separator or separator_of(lines)
+    if layout.separator is None:
+        remarks += [f"{path}: {told}" for told in between(separator, lines)]
     if separator is None or len(separator) > 1:
         h = _from_lists([line.split(separator) for line in lines], str(path), remarks)
     else:
