@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+import ehnn
+from ehnn.io._cells import is_missing
+from ehnn.tables.labels import class_remarks
 from ehnn.tables.layouts import Layout
 from ehnn.tables.sheet import Sheet
 from ehnn.tables.sheets import read_sheet
@@ -58,3 +61,17 @@ def test_words_within_names_are_not_told() -> None:
     assert baskets("Smith & Co;Roe", "Roe;Smith & Co").remarks == ()
     assert baskets("Cher - Hit, Abba - Song", "Abba - Song, Cher - Hit").remarks == ()
     assert baskets("a b c and d", "a b", "c d").remarks == ()
+
+
+@pytest.mark.parametrize("name", ["#N/A", "#REF!", "\\N", "(null)", "<NA>", "unknown", "-"])
+def test_names_and_classes_that_programs_write_for_none_are_told(name: str) -> None:
+    """Else all rows whose set was not found would be one large set."""
+    table = pd.DataFrame({"node": list("abcd"), "edge": ["e", name, name, "e"], "team": ["x", "y", "x", "y"]})
+    told = ehnn.tables.read(table, "team").remarks
+    assert told == [
+        f"the table: column 'edge' has the name {name!r} in 2 rows; where it means that there is none, leave "
+        "it blank"
+    ]
+    assert f"{name!r} is taken for the name of a member" in baskets(f"a;b;{name}", "a;b").remarks[0]
+    if not is_missing(name):
+        assert class_remarks(["x", name])[0].startswith(f"a class {name!r}; where it means")

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Collection, Hashable, Iterable, Sequence
 
 from ehnn._utils.validation import short
+from ehnn.io._cells import is_missing
 
 _ZEROS = 20
 """Zeros that are tried before a number."""
@@ -14,6 +15,19 @@ _LONGEST = 200
 """Characters of a name in which a count is sought."""
 _MOST = 1000
 """New names for which a known one is sought."""
+
+_NONE = frozenset(("-", "--", ".", "n.a.", "missing", "unknown", "unlabeled", "unlabelled", "undefined"))
+_OF_PROGRAMS = frozenset(("\\n", "(null)", "(blank)", "#ref!", "#div/0!", "#value!", "#name?", "#num!"))
+"""How databases and spreadsheets write that there is no value, or none that could be computed."""
+
+
+def says_none(text: str) -> bool:
+    """Whether a text may be a way to say that there is none; such names and classes are pointed out.
+
+    >>> [text for text in ("#N/A", "#REF!", "\\\\N", "unknown", "ann") if says_none(text)]
+    ['#N/A', '#REF!', '\\\\N', 'unknown']
+    """
+    return is_missing(text) or text.strip().casefold() in _NONE | _OF_PROGRAMS
 
 
 def plain_name(name: str, capitals: bool = False) -> str:

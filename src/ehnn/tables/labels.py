@@ -9,17 +9,14 @@ from typing import Any
 import numpy as np
 
 from ehnn._utils.validation import short
-from ehnn.io._cells import is_missing
 from ehnn.io._csv_values import as_numbers
 
-from .alike import writing
+from .alike import says_none, writing
 from .columns import not_finite, values_of
 from .sheet import Columns
 
 MANY_NUMBERS = 20
 """More classes than this that are all numbers are pointed out."""
-_LIKE_BLANK = frozenset(("-", "--", "n.a.", "missing", "unknown", "unlabeled", "unlabelled", "undefined"))
-"""Classes that are pointed out, because they may be a way to say that there is none."""
 _WHOLE = re.compile(r"(0|[1-9]\d{0,14})(\.0+)?")  # with gaps between them, tables write 1 as 1.0
 
 
@@ -92,7 +89,7 @@ def alike_classes(values: Iterable[Any]) -> str:
 def like_blank(values: Iterable[Any]) -> str | None:
     """The first class of text that may be a way to say that there is none, if there is one."""
     texts = sorted({v for v in values if isinstance(v, str)})
-    return next((v for v in texts if is_missing(v) or v.strip().casefold() in _LIKE_BLANK), None)
+    return next(filter(says_none, texts), None)
 
 
 def _check_classes(distinct: list[str], numbers: np.ndarray, labelled: int, where: str) -> None:

@@ -24,7 +24,7 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
-from .alike import alike_names, counted_names, one_writing
+from .alike import alike_names, counted_names, one_writing, says_none
 from .frames import is_frame
 from .hif import is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
@@ -137,7 +137,7 @@ _SHORTENED = re.compile(r"\d(\.\d+)?E\+?\d+")
 def doubts(cells: Cells) -> list[str]:
     """Remarks on names that may be none, or several in one."""
     found = []
-    missing = cells.where(lambda text: text and text in NO_NAME)
+    missing = cells.where(lambda text: text and says_none(text))
     if missing.any():
         name = cells[int(np.argmax(missing))]
         found.append(
@@ -212,7 +212,7 @@ def _from_lists(lists: Sequence[Sequence[str]], path: str, remarks: list[str]) -
     """A hypergraph from lists of names, in which blanks do not count; ``remarks`` say what is there twice."""
     members = [[name for name in map(str.strip, one) if name] for one in lists]
     h = from_named_edges(members)
-    missing = [name for name in h.node_names or () if name in NO_NAME]
+    missing = [name for name in h.node_names or () if says_none(str(name))]
     if missing:
         told = f"{missing[0]!r} is taken for the name of a member; where it means that there is none"
         remarks.append(f"{path}: {told}, leave it out")
