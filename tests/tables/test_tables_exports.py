@@ -75,3 +75,14 @@ def test_names_and_classes_that_programs_write_for_none_are_told(name: str) -> N
     assert f"{name!r} is taken for the name of a member" in baskets(f"a;b;{name}", "a;b").remarks[0]
     if not is_missing(name):
         assert class_remarks(["x", name])[0].startswith(f"a class {name!r}; where it means")
+
+
+@pytest.mark.parametrize("wrong", ["nan", "inf", "-1", "1e39"])
+@pytest.mark.parametrize("of", ["weight", "edge_weight"])
+def test_weights_that_are_none_are_named_by_their_line(of: str, wrong: str) -> None:
+    told = f"t.csv, line 3: column 'w' has weights, which must be finite and not negative, got '{wrong}'"
+    with pytest.raises(ValueError, match=told):
+        sheet_of(f"node,edge,w\na,e,1\nb,f,{wrong}\n", **{of: "w"})
+    if of == "edge_weight":
+        with pytest.raises(ValueError, match=told):
+            sheet_of(f"items,w\na;b,1\nb;c,{wrong}\n", edge_weight="w")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
@@ -89,7 +90,7 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
         for key, what in zip(keys, ("node", "hyperedge"), strict=True)
     )
     rows = np.flatnonzero((node.owner >= 0) & (edge.owner >= 0))
-    weight = None if layout.weight is None else as_floats(parse(table, layout.weight, rows, float))
+    weight = None if layout.weight is None else _weights(table, layout.weight, rows)
     ends, roles = (node.owner[rows], edge.owner[rows]), None
     if weight is not None and layout.weight is not None:
         check_one(table, layout.weight, rows, ends, weight.numpy(), ONE_WEIGHT)
@@ -98,6 +99,9 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
         roles = read_roles(table, layout.role, rows, ends, words)
         check_one(table, layout.role, rows, ends, roles, ONE_ROLE)
         layout = replace(layout, role_words=words)
+    if layout.edge_weight is not None:
+        filled = table.column(layout.edge_weight).where(bool)
+        _weights(table, layout.edge_weight, np.flatnonzero((edge.owner >= 0) & filled))
     h = Hypergraph.from_incidence(
         ends, len(node.names), len(edge.names), incidence_weight=weight, roles=roles,
         edge_weight=None if layout.edge_weight is None else as_floats(edge.numbers(layout.edge_weight)),
@@ -128,6 +132,17 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
         table.path, layout, h, *sides, lambda e: table.place(int(first[e])), remarks=tuple(remarks),
         incidences=within,
     )  # fmt: skip
+
+
+def _weights(table: Table, column: str, rows: np.ndarray) -> Tensor:
+    """The weights in some rows; a ValueError names the line of the first that is none."""
+    values = as_floats(parse(table, column, rows, float))
+    wrong = np.flatnonzero(~(np.isfinite(values.numpy()) & (values.numpy() >= 0)))
+    if len(wrong):
+        row = int(rows[wrong[0]])
+        told = f"column {short(column)} has weights, which must be finite and not negative"
+        raise ValueError(f"{table.place(row)}: {told}, got {short(table.column(column)[row])}")
+    return values
 
 
 _SUMS = frozenset(("total", "grand total", "subtotal", "sum", "summe", "gesamt"))
@@ -193,8 +208,7 @@ def _sets(layout: Layout, table: Table) -> Sheet:
         lists, separator, remarks = split_lists(columns[0].tolist(), layout.separator, table)
         layout, h = replace(layout, separator=separator), _from_lists(lists, table.path, remarks)
     if layout.edge_weight is not None:
-        weights = as_floats(parse(table, layout.edge_weight, np.arange(table.size), float))
-        h = h.replace(edge_weight=weights)
+        h = h.replace(edge_weight=_weights(table, layout.edge_weight, np.arange(table.size)))
     if layout.weight is not None:
         raise ValueError(
             "--weight-column is for a row per member; for a weight per set: --edge-weight-column"
