@@ -10,7 +10,9 @@ import pytest
 import ehnn
 from ehnn.io._cells import is_missing
 from ehnn.tables.labels import class_remarks
+from ehnn.tables.later import as_trained
 from ehnn.tables.layouts import Layout
+from ehnn.tables.reader import Source
 from ehnn.tables.sheet import Sheet
 from ehnn.tables.sheets import read_sheet
 
@@ -86,3 +88,18 @@ def test_weights_that_are_none_are_named_by_their_line(of: str, wrong: str) -> N
     if of == "edge_weight":
         with pytest.raises(ValueError, match=told):
             sheet_of(f"items,w\na;b,1\nb;c,{wrong}\n", edge_weight="w")
+
+
+@pytest.mark.parametrize("name", ["t.txt", "t.dat", "t.json", "t.csv"])
+def test_a_later_table_in_a_file_of_text_is_a_table(name: str) -> None:
+    """Such a file was read as sets in lines, of which the header was one."""
+    table = pd.DataFrame({"person": list("abca"), "club": list("eeff"), "team": ["x", "y", "x", "x"]})
+    if name == "t.json":
+        table.to_json(name, orient="records")
+    else:
+        table.to_csv(name, sep="\t", index=False)
+    reader = ehnn.tables.read(table, "team", node_column="person", edge_column="club").reader
+    found = as_trained(reader, Source(name)).read()
+    assert (found.h.node_names, found.h.edge_names) == (("a", "b", "c"), ("e", "f"))
+    Path("lines.txt").write_text("a b c\nb c\n", encoding="utf-8")
+    assert as_trained(reader, Source("lines.txt")).read().layout.kind == "lines"

@@ -15,7 +15,8 @@ from ehnn.hypergraph import Hypergraph
 
 from .alike import known_as
 from .frames import is_frame
-from .layouts import Layout, is_split_by
+from .hif import is_hif
+from .layouts import Layout, is_split_by, open_table
 from .merged import Merged, marked
 from .reader import Reader, Source
 from .sheet import Sheet
@@ -62,8 +63,7 @@ def as_trained(reader: Reader, source: Source) -> Source:
     Its own alone counts for another kind of file.
     """
     said, trained = source.layout, reader.layout
-    kind = "auto" if is_frame(source.data) else Layout().of_file(Path(source.data)).kind
-    same_file = kind == trained.kind or (kind == "auto" and trained.kind in ("pairs", "sets", "matrix"))
+    same_file = _kind(source.data, trained) in (trained.kind, "table")
     other = said.kind not in ("auto", trained.kind) or not same_file
     other |= bool(said.members) and trained.kind != "sets"
     other |= bool(said.node) and trained.kind not in ("pairs", "matrix")
@@ -73,6 +73,28 @@ def as_trained(reader: Reader, source: Source) -> Source:
             given = {"delimiter": None} | given
         said = replace(trained, **given, header=trained.header and said.header)
     return replace(source, layout=said, id_column=source.id_column or reader.id_column)
+
+
+def _kind(data: Any, trained: Layout) -> str:
+    """The kind of a later file; "table" where it is one that may be read as that of training was.
+
+    A table may be in a file of text or JSON too: its columns tell.
+    """
+    kind = "auto" if is_frame(data) else Layout().of_file(Path(data)).kind
+    if trained.kind not in ("pairs", "sets", "matrix"):
+        return kind
+    if kind == "lines":
+        return "table" if _has_columns(data, trained) else kind
+    return "table" if kind == "auto" or not is_hif(Path(data)) else kind
+
+
+def _has_columns(path: Any, trained: Layout) -> bool:
+    """Whether a file is a table with the columns in which members were in training."""
+    try:
+        found = open_table(path, header=trained.header).columns
+    except ValueError:
+        return False
+    return {*filter(None, [trained.node]), *trained.members, *trained.sets} <= set(found)
 
 
 def ask(reader: Reader, source: Source, alone: bool = False) -> Asked:
