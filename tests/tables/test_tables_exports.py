@@ -103,3 +103,14 @@ def test_a_later_table_in_a_file_of_text_is_a_table(name: str) -> None:
     assert (found.h.node_names, found.h.edge_names) == (("a", "b", "c"), ("e", "f"))
     Path("lines.txt").write_text("a b c\nb c\n", encoding="utf-8")
     assert as_trained(reader, Source("lines.txt")).read().layout.kind == "lines"
+
+
+def test_a_table_in_a_file_of_text() -> None:
+    text = "basket\titems\tkind\n" + "b{i}\ta,c{i}\tx\n" * 12
+    text = "".join(line.replace("{i}", str(i)) for i, line in enumerate(text.splitlines(keepends=True)))
+    assert sheet_of(text, "t.txt", edge="basket").h.num_nodes == 13
+    with pytest.raises(ValueError, match="all 13 lines have as many names, none of them in two columns"):
+        sheet_of(text, "t.txt")
+    assert sheet_of(text, "t.txt", kind="lines").h.num_edges == 13
+    assert sheet_of("a b c\nc a d\nb a d\n" * 5, "t.txt").h.num_edges == 15
+    assert sheet_of("".join(f"a{i} b{i} c{i}\n" for i in range(20)), "t.txt").h.num_edges == 20

@@ -91,7 +91,8 @@ class Layout:
 
     def of_file(self, path: Path) -> Layout:
         """With the kind that the end of the name tells, if it tells one."""
-        if self.kind != "auto" or self.members or self.node or self.sets:
+        columns = (self.members, self.node, self.sets, self.edge, self.weight, self.edge_weight, self.role)
+        if self.kind != "auto" or any(columns):
             return self
         return replace(self, kind=_ENDS.get(end_of(path), "auto"))
 

@@ -284,12 +284,26 @@ def _lines(path: Path, layout: Layout, told: bool) -> Sheet:
             f"{path}: each of the {h.num_edges} lines has two names. A node and its set: --layout pairs "
             "--no-header --node-column 1 --edge-column 2. Two nodes that form a set: --layout lines"
         )
+    if not told and _is_table([line.split(separator) for line in lines]):
+        raise ValueError(
+            f"{path}: all {len(lines)} lines have as many names, none of them in two columns. A table: "
+            "give --node-column and --edge-column, or --member-columns. A set in each line: --layout lines"
+        )
     names = tuple(map(str, range(1, h.num_edges + 1)))
     layout = replace(layout, separator=separator)
     return Sheet(
         str(path), layout, h.replace(edge_names=names), None, None, lambda e: f"{path}, set {e + 1}",
         remarks=tuple(remarks),
     )  # fmt: skip
+
+
+def _is_table(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether lines are rows of one length, no name is in two columns, and a column has names again."""
+    if len(rows) < 10 or len(rows[0]) < 3 or len(set(map(len, rows))) > 1:
+        return False
+    columns = [set(map(str.strip, column)) for column in zip(*rows, strict=True)]
+    apart = sum(map(len, columns)) == len(set().union(*columns))
+    return apart and 2 * min(map(len, columns)) <= len(rows)
 
 
 def _is_comment(row: str) -> bool:
