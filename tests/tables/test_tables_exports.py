@@ -114,3 +114,14 @@ def test_a_table_in_a_file_of_text() -> None:
     assert sheet_of(text, "t.txt", kind="lines").h.num_edges == 13
     assert sheet_of("a b c\nc a d\nb a d\n" * 5, "t.txt").h.num_edges == 15
     assert sheet_of("".join(f"a{i} b{i} c{i}\n" for i in range(20)), "t.txt").h.num_edges == 20
+
+
+def test_lines_below_the_header_that_belong_to_it_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"t.csv, line 2: the line holds no names; leave it out"):
+        sheet_of("| node | edge |\n|:---|---:|\n| a | e |\n| b | e |\n")
+    qualtrics = 'node,edge\nWho?,What?\n"{""ImportId"":""Q1""}","{""ImportId"":""Q2""}"\na,e\nb,e\n'
+    with pytest.raises(
+        ValueError,
+        match=r"t.csv, line 3: Qualtrics .* leave out the lines below the header, from t.csv, line 2",
+    ):
+        sheet_of(qualtrics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -168,6 +169,7 @@ def open_table(
     table = from_frame(data, name) if is_frame(data) else _open_file(Path(data), delimiter, header)
     if not table.size:
         raise ValueError(f"{table.path} has a header line and no rows")
+    _check_second_header(table)
     again = np.ones(table.size, bool)
     for column, cells in table.columns.items():
         again &= cells.where(column.__eq__)
@@ -175,6 +177,24 @@ def open_table(
         row = int(np.argmax(again))
         raise ValueError(f"{table.place(row)}: the row repeats the names of the columns; leave it out")
     return table
+
+
+_RULE = re.compile(r"[-=:+]{2,}")
+_IMPORT_ID = '{"ImportId":'
+"""How a cell of the third line of a survey of Qualtrics begins."""
+
+
+def _check_second_header(table: Table) -> None:
+    """A ValueError where lines below the header are part of it."""
+    for row in range(min(2, table.size)):
+        cells = [column[row] for column in table.columns.values()]
+        if cells and all(map(_RULE.fullmatch, cells)):
+            raise ValueError(f"{table.place(row)}: the line holds no names; leave it out")
+        if any(cell.startswith(_IMPORT_ID) for cell in cells):
+            raise ValueError(
+                f"{table.place(row)}: Qualtrics repeats here what the columns are; leave out the lines below "
+                f"the header, from {table.place(0)}"
+            )
 
 
 def check_source(data: Any, name: str = "the table") -> None:
