@@ -125,3 +125,22 @@ def test_lines_below_the_header_that_belong_to_it_are_refused() -> None:
         match=r"t.csv, line 3: Qualtrics .* leave out the lines below the header, from t.csv, line 2",
     ):
         sheet_of(qualtrics)
+
+
+def test_columns_that_are_called_by_numbers_or_tuples() -> None:
+    table = pd.DataFrame([("a", "e", "x"), ("b", "e", "y"), ("b", "f", "y")])
+    numbered = ehnn.tables.read(table, 2, node_column=0, edge_column=1)
+    table.columns = pd.MultiIndex.from_tuples([("who", "p"), ("who", "c"), ("is", "team")])
+    named = ehnn.tables.read(table, ("is", "team"), node_column=("who", "p"), edge_column=("who", "c"))
+    assert numbered.y == named.y == ["x", "y"]
+    lists = pd.DataFrame([("a;b", "x"), ("b", "y"), ("a", "x")])
+    assert ehnn.tables.read(lists, 1, member_columns=0).h.edges() == [[0, 1], [1], [0]]
+
+
+def test_one_column_in_python_is_a_name() -> None:
+    pairs = pd.DataFrame({"node": list("abc"), "edge": list("eee")})
+    nodes = pd.DataFrame({"node": list("abc"), "team": list("xyx"), "age": [1, 2, 3], "size": [3, 4, 6]})
+    found = ehnn.tables.read(pairs, "team", nodes=nodes, feature_columns="age")
+    assert [feature.column for feature in found.reader.node_features] == ["age"]
+    with pytest.raises(ValueError, match=r"label_column must be the name of one column, got \['team'\]"):
+        ehnn.tables.read(pairs, ["team"], nodes=nodes)

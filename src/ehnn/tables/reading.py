@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from ehnn._utils.optional import suggest
+from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
 from .features import choose_features
@@ -89,8 +92,9 @@ def read(
         ValueError: names the table, the line or row, the cause and what to do.
     """
     try:
-        source = Source(data, nodes, layout_of(**layout), id_column)
-        found = learn(source, label_column, task, regression, feature_columns)
+        label, key = _column("label_column", label_column), _column("id_column", id_column)
+        source = Source(data, nodes, layout_of(**layout), key)
+        found = learn(source, label, task, regression, _columns(feature_columns))
     except ValueError as error:
         raise ValueError(in_python(str(error))) from error
     return replace(found, remarks=list(map(in_python, found.remarks)))
@@ -107,11 +111,29 @@ def layout_of(**given: Any) -> Layout:
     wrong = next((name for name in given if name not in names), None)
     if wrong is not None:
         raise ValueError(f"there is no argument {wrong!r}{suggest(wrong, names)}")
-    found = {names[name]: value for name, value in given.items() if value is not None}
-    lists = {
-        n: (v,) if isinstance(v, str) else tuple(v) for n, v in found.items() if n in ("members", "sets")
-    }
-    return Layout(**(found | lists))
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        if name in ("member_columns", "set_columns"):
+            found[names[name]] = _columns(value)
+        else:
+            found[names[name]] = _column(name, value) if name.endswith("_column") else value
+    return Layout(**{name: value for name, value in found.items() if value is not None})
+
+
+def _column(argument: str, name: Any) -> str | None:
+    """The name of a column, which is a number or a tuple in some DataFrames, as text."""
+    if isinstance(name, (str, int, tuple, np.integer)):
+        return str(name)
+    if name is not None:
+        raise ValueError(f"{argument} must be the name of one column, got {short(name)}")
+    return None
+
+
+def _columns(names: Any) -> tuple[str, ...] | None:
+    """Names of columns as text; one alone need not be in a list."""
+    if names is None:
+        return None
+    return (str(names),) if isinstance(names, (str, int)) else tuple(map(str, names))
 
 
 def in_python(message: str) -> str:
