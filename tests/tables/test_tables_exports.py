@@ -144,3 +144,29 @@ def test_one_column_in_python_is_a_name() -> None:
     assert [feature.column for feature in found.reader.node_features] == ["age"]
     with pytest.raises(ValueError, match=r"label_column must be the name of one column, got \['team'\]"):
         ehnn.tables.read(pairs, ["team"], nodes=nodes)
+
+
+PURCHASES = {"order": [1, 1, 2, 2, 3], "product": [1, 2, 2, 3, 9]}
+
+
+def test_the_column_of_names_is_that_of_the_sets_before_any_id() -> None:
+    """Row numbers in a column ``id`` would join the labels of other nodes."""
+    nodes = pd.DataFrame({"id": [1, 2, 3, 9], "product": [9, 3, 2, 1], "kind": list("xyxy")})
+    found = ehnn.tables.read(
+        pd.DataFrame(PURCHASES), "kind", nodes=nodes, node_column="product", edge_column="order"
+    )
+    assert dict(zip(found.h.node_names, found.y, strict=True)) == {"9": "x", "3": "y", "2": "x", "1": "y"}
+
+
+@pytest.mark.parametrize("key", ["order", "Bestellung"])
+def test_a_table_of_sets_is_not_joined_to_nodes(key: str) -> None:
+    """Orders and products that are both numbered are not one."""
+    pairs = pd.DataFrame(PURCHASES)
+    pairs["order"] += 100 * (key != "order")
+    orders = pd.DataFrame({key: sorted(set(pairs["order"])), "channel": list("xyx")})
+    id_column = None if key == "order" else key
+    names = {"node_column": "product", "edge_column": "order", "id_column": id_column}
+    with pytest.raises(ValueError, match=r"it is about the sets: .* exchange node_column and edge_column"):
+        ehnn.tables.read(pairs, "channel", nodes=orders, **names)
+    names = {"node_column": "order", "edge_column": "product", "id_column": id_column}
+    assert ehnn.tables.read(pairs, "channel", nodes=orders, **names).y == ["x", "y", "x"]

@@ -90,14 +90,11 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     """
     table = open_table(data, name="the table of nodes")
     path = table.path
-    key = id_column or next(
-        (c for c in table.columns if c == sheet.layout.node or c.lower() in ("id", "name", *NODE_COLUMNS)),
-        None,
-    )
-    key = key or _column_of_names(table, sheet.h.node_names or ())
+    key = id_column or _id_column(table, sheet)
     if key is None:
+        hint = _SETS if sheet.layout.edge in table.columns else ""
         raise ValueError(
-            f"{path}: --id-column must say which column names the nodes; found {found_columns(table)}"
+            f"{path}: --id-column must say which column names the nodes; found {found_columns(table)}{hint}"
         )
     if key not in table.columns and not (isinstance(table, FrameTable) and key in table.index):
         raise ValueError(
@@ -117,7 +114,8 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
         hint = other_number(ids[row], set(known)) or _alike(ids[row], known[:10_000])
         text = f"{short(ids[row])} ({table.place(row)}){hint}"
         if len(new) == len(ids):
-            raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}")
+            of_sets = _SETS if set(ids.texts.tolist()) <= set(sheet.h.edge_names or ()) else ""
+            raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}{of_sets}")
         count = len(names) - len(known)
         remarks.append(f"in no set of {sheet.path}: {count} of the nodes of {path}, the first is {text}")
     absent = len(known) - len(np.unique(owner[owner < len(known)]))
@@ -132,11 +130,24 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     return replace(sheet, h=h, nodes=about, id_column=key, remarks=(*sheet.remarks, *remarks))
 
 
-def _column_of_names(table: Table, known: Sequence[Hashable]) -> str | None:
-    """The one column that holds names of nodes in half of its cells or more."""
-    names = {str(name) for name in known}
+_SETS = (
+    "; it is about the sets: to predict their labels, exchange --node-column and --edge-column, which makes "
+    "each set a node"
+)
+
+
+def _id_column(table: Table, sheet: Sheet) -> str | None:
+    """The column of names: by what it is called, or the one with names of nodes in half of its cells."""
+    if sheet.layout.node in table.columns:
+        return sheet.layout.node
+    called = next((c for c in table.columns if c.lower() in ("id", "name", *NODE_COLUMNS)), None)
+    if called is not None:
+        return called
+    names = {str(name) for name in sheet.h.node_names or ()}
     found = [
-        c for c, cells in table.columns.items() if 2 * cells.where(names.__contains__).sum() >= table.size
+        c
+        for c, cells in table.columns.items()
+        if c != sheet.layout.edge and 2 * cells.where(names.__contains__).sum() >= table.size
     ]
     return found[0] if len(found) == 1 else None
 
