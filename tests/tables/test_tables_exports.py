@@ -170,3 +170,20 @@ def test_a_table_of_sets_is_not_joined_to_nodes(key: str) -> None:
         ehnn.tables.read(pairs, "channel", nodes=orders, **names)
     names = {"node_column": "order", "edge_column": "product", "id_column": id_column}
     assert ehnn.tables.read(pairs, "channel", nodes=orders, **names).y == ["x", "y", "x"]
+
+
+def test_lists_in_columns_of_names_are_told() -> None:
+    """A row per set, or per node with all of its sets, that is read as a row per member."""
+    papers = pd.DataFrame({"paper": list("efg"), "authors": ["a;b", "b;c;d", "a"], "kind": list("xyx")})
+    names = {"node_column": "authors", "edge_column": "paper"}
+    told = "column 'authors' may hold lists; where a row is a list of names: --edge-column paper"
+    assert told in read_sheet(papers, Layout(node="authors", edge="paper")).remarks[0]
+    told = read_sheet(papers, Layout(node="paper", edge="authors")).remarks[0]
+    assert "--edge-column paper --member-columns authors; each name of column 'paper' is a set then" in told
+    papers["authors"] = papers["authors"].str.split(";")
+    told = "node_column: column 'authors' holds lists; where .*: edge_column paper member_columns authors"
+    with pytest.raises(ValueError, match=told):
+        ehnn.tables.read(papers, "kind", task="sets", **names)
+    assert (
+        read_sheet(pd.DataFrame({"node": ["Roe, A", "Poe, E"], "edge": ["e", "e"]}), Layout()).remarks == ()
+    )

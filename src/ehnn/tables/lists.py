@@ -86,6 +86,21 @@ def between(separator: str | None, cells: Sequence[str]) -> list[str]:
     return [f"{told}; where it stands between members: --separator ' {word} '"]
 
 
+def list_among(names: Sequence[str]) -> str | None:
+    """The first of the ``names`` of a column that may be lists, if half of them are such.
+
+    >>> list_among(["a;b", "b;c", "c"]), list_among(["['a', 'b']", "['c']"]), list_among(["a b", "c"])
+    ('a;b', "['a', 'b']", None)
+    """
+    found = [name for name in names if name[:1] in ("[", "{") and _LITERAL.match(name)]
+    for mark in ("\n", *SEPARATORS):
+        if 2 * len(found) < max(len(names), 2):
+            found = [name for name in names if mark in name]
+            if mark == "," and all(name.count(",") == 1 for name in found):  # Roe, Ann
+                return None
+    return found[0] if 2 * len(found) >= max(len(names), 2) else None
+
+
 def separator_of(texts: Sequence[str]) -> str | None:
     """The first separator in a fifth of the texts that may be of several members; None is any white space.
 

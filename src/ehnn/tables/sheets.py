@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from torch import Tensor
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io import from_named_edges
-from ehnn.io._cells import NO_NAME, Cells
+from ehnn.io._cells import NO_NAME
 from ehnn.io._csv_roles import read_roles, role_words
 from ehnn.io._csv_sides import Side, as_floats
 from ehnn.io._csv_table import Table
@@ -26,6 +25,7 @@ from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
 from .alike import alike_names, counted_names, one_writing, says_none
+from .doubts import check_names, doubts, lists_as_names
 from .frames import is_frame
 from .hif import is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
@@ -85,6 +85,7 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     assert layout.node is not None
     assert layout.edge is not None
     keys = (layout.node, layout.edge)
+    check_names(table, *keys)
     node, edge = (
         Side.read(table, key, None, "text", None, what)
         for key, what in zip(keys, ("node", "hyperedge"), strict=True)
@@ -118,6 +119,7 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     )
     for key in keys:
         remarks += [f"{table.path}: column {short(key)} has {told}" for told in doubts(table.column(key))]
+    remarks += [f"{table.path}: {told}" for told in lists_as_names(layout, h)]
     if len(nameless):
         told = f"rows without a name in column {short(layout.node)} are left out: {len(nameless)}"
         remarks.append(f"{table.path}: {told}, the first is {table.place(int(nameless[0]))}")
@@ -143,30 +145,6 @@ def _weights(table: Table, column: str, rows: np.ndarray) -> Tensor:
         told = f"column {short(column)} has weights, which must be finite and not negative"
         raise ValueError(f"{table.place(row)}: {told}, got {short(table.column(column)[row])}")
     return values
-
-
-_SUMS = frozenset(("total", "grand total", "subtotal", "sum", "summe", "gesamt"))
-_SHORTENED = re.compile(r"\d(\.\d+)?E\+?\d+")
-
-
-def doubts(cells: Cells) -> list[str]:
-    """Remarks on names that may be none, or several in one."""
-    found = []
-    missing = cells.where(lambda text: text and says_none(text))
-    if missing.any():
-        name = cells[int(np.argmax(missing))]
-        found.append(
-            f"the name {name!r} in {missing.sum()} rows; where it means that there is none, leave it blank"
-        )
-    shortened = cells.where(_SHORTENED.fullmatch)
-    if shortened.any():
-        name = cells[int(np.argmax(shortened))]
-        found.append(f"names such as {name!r}: a spreadsheet may have made one of several long numbers")
-    sums = cells.where(lambda text: text.casefold() in _SUMS)
-    if sums.sum() == 1:
-        name = cells[int(np.argmax(sums))]
-        found.append(f"the name {name!r} in one row; where that is a row of sums, leave it out")
-    return found
 
 
 def _nameless(node: np.ndarray, edge: np.ndarray, h: Hypergraph) -> np.ndarray:

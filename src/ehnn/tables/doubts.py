@@ -1,0 +1,68 @@
+"""Columns of names in which something else may stand."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ehnn._utils.validation import short
+from ehnn.hypergraph import Hypergraph
+from ehnn.io._cells import Cells
+from ehnn.io._csv_table import Table
+
+from .alike import says_none
+from .layouts import Layout
+from .lists import list_among
+
+_SUMS = frozenset(("total", "grand total", "subtotal", "sum", "summe", "gesamt"))
+_SHORTENED = re.compile(r"\d(\.\d+)?E\+?\d+")
+
+
+def doubts(cells: Cells) -> list[str]:
+    """Remarks on names that may be none, or several in one."""
+    found = []
+    missing = cells.where(lambda text: text and says_none(text))
+    if missing.any():
+        name = cells[int(np.argmax(missing))]
+        found.append(
+            f"the name {name!r} in {missing.sum()} rows; where it means that there is none, leave it blank"
+        )
+    shortened = cells.where(_SHORTENED.fullmatch)
+    if shortened.any():
+        name = cells[int(np.argmax(shortened))]
+        found.append(f"names such as {name!r}: a spreadsheet may have made one of several long numbers")
+    sums = cells.where(lambda text: text.casefold() in _SUMS)
+    if sums.sum() == 1:
+        name = cells[int(np.argmax(sums))]
+        found.append(f"the name {name!r} in one row; where that is a row of sums, leave it out")
+    return found
+
+
+def check_names(table: Table, node: str, edge: str) -> None:
+    """A ValueError where a column of names holds lists."""
+    for column, option in ((node, "--node-column"), (edge, "--edge-column")):
+        if column in table.lists:
+            raise ValueError(f"{table.path}: {option}: {_row_is_set(column, node, edge)}")
+
+
+def _row_is_set(column: str, node: str, edge: str) -> str:
+    other = edge if column == node else node
+    how = f"--edge-column {other} --member-columns {column}"
+    what = "" if column == node else f"; each name of column {short(node)} is a set then, and has the labels"
+    return f"column {short(column)} holds lists; where a row is a list of names: {how}{what}"
+
+
+def lists_as_names(layout: Layout, h: Hypergraph) -> list[str]:
+    """A remark where each set has one member, or each node one set, and these look like lists."""
+    assert layout.node is not None
+    assert layout.edge is not None
+    for column, names, counts in (
+        (layout.node, h.node_names, h.orders),
+        (layout.edge, h.edge_names, h.degrees),
+    ):
+        example = None if bool((counts > 1).any()) else list_among([str(name) for name in names or ()])
+        if example is not None:
+            told = _row_is_set(column, layout.node, layout.edge).replace("holds lists", "may hold lists")
+            return [f"{told}; one of them is {short(example)}"]
+    return []
