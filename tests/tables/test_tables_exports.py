@@ -187,3 +187,15 @@ def test_lists_in_columns_of_names_are_told() -> None:
     assert (
         read_sheet(pd.DataFrame({"node": ["Roe, A", "Poe, E"], "edge": ["e", "e"]}), Layout()).remarks == ()
     )
+
+
+def test_blank_cells_below_a_name_are_told() -> None:
+    """Merged cells of a spreadsheet: the name is in the first row alone."""
+    told = sheet_of("node,edge\na,e\nb,\nc,\nb,f\nd,\n").remarks
+    assert told[0].endswith("where a blank cell means the name above it, as merged cells do, fill it in")
+
+
+def test_sums_and_shortened_numbers_of_spreadsheets_are_told() -> None:
+    told = sheet_of("node;edge\na;e\nb;e\nGesamtergebnis:;2\n").remarks
+    assert any("the name 'Gesamtergebnis:' in one row" in remark for remark in told)
+    assert "names such as '1.2E+11'" in baskets("1.2E+11;b", "b;c").remarks[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
@@ -15,7 +16,20 @@ from .alike import says_none
 from .layouts import Layout
 from .lists import list_among
 
-_SUMS = frozenset(("total", "grand total", "subtotal", "sum", "summe", "gesamt"))
+_SUMS = frozenset(
+    (
+        "total",
+        "grand total",
+        "subtotal",
+        "sum",
+        "summe",
+        "gesamt",
+        "gesamtergebnis",
+        "insgesamt",
+        "totale",
+        "итого",
+    )
+)
 _SHORTENED = re.compile(r"\d(\.\d+)?E\+?\d+")
 
 
@@ -28,15 +42,20 @@ def doubts(cells: Cells) -> list[str]:
         found.append(
             f"the name {name!r} in {missing.sum()} rows; where it means that there is none, leave it blank"
         )
-    shortened = cells.where(_SHORTENED.fullmatch)
-    if shortened.any():
-        name = cells[int(np.argmax(shortened))]
-        found.append(f"names such as {name!r}: a spreadsheet may have made one of several long numbers")
-    sums = cells.where(lambda text: text.casefold() in _SUMS)
+    found += shortened_names(cells.texts.tolist())
+    sums = cells.where(lambda text: text.casefold().rstrip(":") in _SUMS)
     if sums.sum() == 1:
         name = cells[int(np.argmax(sums))]
         found.append(f"the name {name!r} in one row; where that is a row of sums, leave it out")
     return found
+
+
+def shortened_names(names: Iterable[Hashable]) -> list[str]:
+    """A remark on names such as ``1.2E+11``."""
+    name = next((name for name in names if _SHORTENED.fullmatch(str(name))), None)
+    if name is None:
+        return []
+    return [f"names such as {name!r}: a spreadsheet may have made one of several long numbers"]
 
 
 def check_names(table: Table, node: str, edge: str) -> None:

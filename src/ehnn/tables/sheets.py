@@ -25,7 +25,7 @@ from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
 from .alike import alike_names, counted_names, one_writing, says_none
-from .doubts import check_names, doubts, lists_as_names
+from .doubts import check_names, doubts, lists_as_names, shortened_names
 from .frames import is_frame
 from .hif import is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
@@ -126,7 +126,9 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
     setless = np.flatnonzero((node.owner >= 0) & (edge.owner < 0))
     if len(setless):
         told = f"rows without a name in column {short(layout.edge)} put their node in no set: {len(setless)}"
-        remarks.append(f"{table.path}: {told}, the first is {table.place(int(setless[0]))}")
+        told += f", the first is {table.place(int(setless[0]))}"
+        above = "; where a blank cell means the name above it, as merged cells do, fill it in"
+        remarks.append(f"{table.path}: {told}{above * (len(setless) > len(rows))}")
     if weight is not None and len(zeros := np.flatnonzero(weight.numpy() == 0)):
         told = f"column {short(layout.weight)} is 0 in {len(zeros)} rows, which count as members of the set"
         remarks.append(f"{table.path}: {told}, the first is {table.place(int(rows[zeros[0]]))}")
@@ -208,6 +210,7 @@ def _from_lists(lists: Sequence[Sequence[str]], path: str, remarks: list[str]) -
     if missing:
         told = f"{missing[0]!r} is taken for the name of a member; where it means that there is none"
         remarks.append(f"{path}: {told}, leave it out")
+    remarks += [f"{path}: {told}" for told in shortened_names(h.node_names or ())]
     again = sum(map(len, members)) - h.num_incidences
     if again:
         remarks.append(f"{path}: members that a set has twice count once: {again}")
