@@ -199,3 +199,18 @@ def test_sums_and_shortened_numbers_of_spreadsheets_are_told() -> None:
     told = sheet_of("node;edge\na;e\nb;e\nGesamtergebnis:;2\n").remarks
     assert any("the name 'Gesamtergebnis:' in one row" in remark for remark in told)
     assert "names such as '1.2E+11'" in baskets("1.2E+11;b", "b;c").remarks[0]
+
+
+def people(**columns: Any) -> ehnn.tables.TableData:
+    """Twelve people with columns, and a club."""
+    names = list("abcdefghijkl")
+    nodes = pd.DataFrame({"node": names, "team": list("xxxxxxyyyyyy"), **columns})
+    return ehnn.tables.read(pd.DataFrame({"node": names, "edge": "e"}), "team", nodes=nodes)
+
+
+@pytest.mark.parametrize(("name", "start"), [("id", 1), ("row", 0), ("Unnamed: 0", 5)])
+def test_numbers_of_rows_are_no_feature(name: str, start: int) -> None:
+    """In a file that is sorted by class they would give the labels away."""
+    found = people(**{name: range(start, start + 12)}, size=[1, 2, 3] * 4)
+    assert [feature.column for feature in found.reader.node_features] == ["size"]
+    assert f"the table of nodes: column '{name}' counts the rows: not used" in found.remarks

@@ -243,6 +243,23 @@ def learn_feature(columns: Columns, name: str, count: int) -> Feature | str:
     return Category(name, tuple(distinct))
 
 
+_NAMELESS = re.compile(r"Unnamed: \d+")
+_COUNTERS = frozenset(
+    ("#", "id", "index", "level_0", "no", "nr", "number", "row", "row_id", "rowid", "rownum")
+)
+
+
+def counts_rows(table: Table, name: str) -> bool:
+    """Whether a column holds the numbers of the rows, or is what pandas calls a column without a name."""
+    if _NAMELESS.fullmatch(name):
+        return True
+    cells = table.column(name)
+    if name.lower() not in _COUNTERS or cells[0] not in ("0", "1"):
+        return False
+    start = int(cells[0])
+    return cells.tolist() == list(map(str, range(start, start + len(cells))))
+
+
 def new_texts(feature: Feature, columns: Columns) -> str | None:
     """A remark where a column of classes has some that were not there in training."""
     if isinstance(feature, Number):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ehnn._utils.validation import short
 
-from .columns import Feature, dressed_numbers, learn_feature, many_classes
+from .columns import Feature, counts_rows, dressed_numbers, learn_feature, many_classes
 from .layouts import expand
 from .reader import Reader
 from .sheet import Columns, Sheet
@@ -65,7 +65,7 @@ def _learned(
 ) -> tuple[tuple[Feature, ...], list[str]]:
     if columns is None or not names:
         return (), []
-    found = [learn_feature(columns, name, count) for name in names]
+    found = [_feature(columns, name, count, must) for name in names]
     problems = [f"{columns.table.path}: {why}" for why in found if isinstance(why, str)]
     if problems and must:
         raise ValueError(f"--feature-columns: {problems[0]}")
@@ -75,6 +75,13 @@ def _learned(
     if told[5:]:
         told = [*told[:5], f"{columns.table.path}: {len(told) - 5} more columns are not used"]
     return features, [*told, *filter(None, doubts)]
+
+
+def _feature(columns: Columns, name: str, count: int, must: bool) -> Feature | str:
+    """How a column becomes numbers, or why it does not: the order of the rows may give the labels away."""
+    if not must and counts_rows(columns.table, name):
+        return f"column {short(name)} counts the rows"
+    return learn_feature(columns, name, count)
 
 
 def _unread(sheet: Sheet, own_table: bool, used: set[str | None]) -> list[str]:
