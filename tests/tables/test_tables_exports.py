@@ -214,3 +214,18 @@ def test_numbers_of_rows_are_no_feature(name: str, start: int) -> None:
     found = people(**{name: range(start, start + 12)}, size=[1, 2, 3] * 4)
     assert [feature.column for feature in found.reader.node_features] == ["size"]
     assert f"the table of nodes: column '{name}' counts the rows: not used" in found.remarks
+
+
+@pytest.mark.parametrize("regression", [False, True])
+def test_points_between_thousands_are_told(regression: bool) -> None:
+    """In German tables 12.500 is twelve thousand, and 999 has no point."""
+    pairs = pd.DataFrame({"node": list("abcd"), "edge": "e"})
+    Path("n.csv").write_text("node;team;pay\na;1;999\nb;2;12.500\nc;1;1.250\nd;2;900\n", encoding="utf-8")
+    label = "pay" if regression else "team"
+    found = ehnn.tables.read(pairs, label, nodes="n.csv", regression=regression)
+    told = (
+        "column 'pay' has '1.250', which is read as 1.25; where the point is between thousands, leave it out"
+    )
+    assert f"n.csv: {told}" in found.remarks
+    Path("n.csv").write_text("node;team;pay\na;1;0.999\nb;2;12.500\nc;1;1.250\nd;2;9\n", encoding="utf-8")
+    assert ehnn.tables.read(pairs, label, nodes="n.csv", regression=regression).remarks == []

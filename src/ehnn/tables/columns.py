@@ -288,6 +288,20 @@ _DRESSED = re.compile(r"[-+(]?\s*[$€£¥%]?\s*[-+]?\d[\d.,' \u00a0\u202f]*\s*[
 """A number with a sign of a currency, per cent, or signs between thousands."""
 
 
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
+
+
+def thousands(values: Values, table: Table) -> str:
+    """A remark where points may stand between thousands, in a file whose commas may be decimal ones."""
+    pointed = [text for text in values.used if "." in text]
+    if table.delimiter not in (";", "\t") or len(pointed) < 2 or not all(map(_GROUPED.fullmatch, pointed)):
+        return ""
+    return (
+        f"{short(pointed[0])}, which is read as {float(pointed[0]):g}; where the point is between thousands, "
+        "leave it out"
+    )
+
+
 def _no_number(text: str) -> str:
     """A hint where a text is a number in other clothes."""
     hint = "; write numbers without currencies, % and signs between thousands"
@@ -299,6 +313,14 @@ def _is_float(text: str) -> bool:
         return float(text) == float(text)
     except ValueError:
         return False
+
+
+def many_thousands(feature: Feature, columns: Columns, count: int) -> str | None:
+    """`thousands` of a column of numbers."""
+    told = ""
+    if isinstance(feature, Number):
+        told = thousands(values_of(columns, feature.column, count), columns.table)
+    return f"{columns.table.path}: column {short(feature.column)} has {told}" if told else None
 
 
 def dressed_numbers(feature: Feature, columns: Columns) -> str | None:

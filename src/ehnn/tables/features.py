@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ehnn._utils.validation import short
 
-from .columns import Feature, counts_rows, dressed_numbers, learn_feature, many_classes
+from .columns import Feature, counts_rows, dressed_numbers, learn_feature, many_classes, many_thousands
 from .layouts import expand
 from .reader import Reader
 from .sheet import Columns, Sheet
@@ -70,7 +70,10 @@ def _learned(
     if problems and must:
         raise ValueError(f"--feature-columns: {problems[0]}")
     features = tuple(f for f in found if not isinstance(f, str))
-    doubts = [dressed_numbers(f, columns) or many_classes(f, columns, count) for f in features]
+    doubts = [
+        dressed_numbers(f, columns) or many_classes(f, columns, count) or many_thousands(f, columns, count)
+        for f in features
+    ]
     told = [f"{why}: not used" for why in problems]
     if told[5:]:
         told = [*told[:5], f"{columns.table.path}: {len(told) - 5} more columns are not used"]

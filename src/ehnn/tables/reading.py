@@ -13,6 +13,7 @@ from ehnn._utils.optional import suggest
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
+from .columns import thousands, values_of
 from .features import choose_features
 from .labels import class_remarks, read_labels
 from .layouts import Layout
@@ -207,5 +208,8 @@ def _labels(reader: Reader, sheet: Sheet, h: Hypergraph) -> tuple[list[Any], lis
     hint = "; for labels of sets: --task sets; of nodes within sets: --task incidences" if shared else ""
     assert reader.label is not None
     y = read_labels(columns, reader.label, count, reader.regression, hint)
-    told = () if reader.regression else class_remarks(y)
+    told = class_remarks(y)
+    if reader.regression:
+        values = values_of(columns, reader.label, count)
+        told = list(filter(None, [thousands(values, columns.table)]))
     return y, [f"{columns.table.path}: column {reader.label!r} has {remark}" for remark in told]
