@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,7 +18,8 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import as_numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
 
-from .alike import known_as, other_number
+from .alike import other_number
+from .clothes import no_number
 from .frames import FrameTable
 from .layouts import found_columns, open_table
 from .sheet import Columns, Sheet
@@ -243,102 +243,11 @@ def learn_feature(columns: Columns, name: str, count: int) -> Feature | str:
     return Category(name, tuple(distinct))
 
 
-_NAMELESS = re.compile(r"Unnamed: \d+")
-_COUNTERS = frozenset(
-    ("#", "id", "index", "level_0", "no", "nr", "number", "row", "row_id", "rowid", "rownum")
-)
-
-
-def counts_rows(table: Table, name: str) -> bool:
-    """Whether a column holds the numbers of the rows, or is what pandas calls a column without a name."""
-    if _NAMELESS.fullmatch(name):
-        return True
-    cells = table.column(name)
-    if name.lower() not in _COUNTERS or cells[0] not in ("0", "1"):
-        return False
-    start = int(cells[0])
-    return cells.tolist() == list(map(str, range(start, start + len(cells))))
-
-
-def new_texts(feature: Feature, columns: Columns) -> str | None:
-    """A remark where a column of classes has some that were not there in training."""
-    if isinstance(feature, Number):
-        return None
-    new = set(columns.table.column(feature.column).texts.tolist()) - set(feature.values)
-    new = {value for value in new if not is_missing(value)}
-    if not new:
-        return None
-    what = f"{columns.table.path}: column {short(feature.column)}"
-    told = f"{what} has {len(new)} texts that were not there in training, {short(min(new))} for one"
-    return told + known_as(sorted(new), feature.values)
-
-
-def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
-    """A remark where most of the texts that are read as classes are different ones."""
-    if isinstance(feature, Number):
-        return None
-    there = int((values_of(columns, feature.column, count).codes >= 0).sum())
-    if len(feature.values) <= there / 2:
-        return None
-    classes = f"is read as {len(feature.values)} classes, of {there} texts"
-    return f"{columns.table.path}: column {short(feature.column)} {classes}"
-
-
-_DRESSED = re.compile(r"[-+(]?\s*[$€£¥%]?\s*[-+]?\d[\d.,' \u00a0\u202f]*\s*[$€£¥%]?\)?")
-"""A number with a sign of a currency, per cent, or signs between thousands."""
-
-
-_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
-
-
-def thousands(values: Values, table: Table) -> str:
-    """A remark where points may stand between thousands, in a file whose commas may be decimal ones."""
-    pointed = [text for text in values.used if "." in text]
-    if table.delimiter not in (";", "\t") or len(pointed) < 2 or not all(map(_GROUPED.fullmatch, pointed)):
-        return ""
-    return (
-        f"{short(pointed[0])}, which is read as {float(pointed[0]):g}; where the point is between thousands, "
-        "leave it out"
-    )
-
-
-def _no_number(text: str) -> str:
-    """A hint where a text is a number in other clothes."""
-    hint = "; write numbers without currencies, % and signs between thousands"
-    return hint if _DRESSED.fullmatch(text) and not _is_float(text) else ""
-
-
-def _is_float(text: str) -> bool:
-    try:
-        return float(text) == float(text)
-    except ValueError:
-        return False
-
-
-def many_thousands(feature: Feature, columns: Columns, count: int) -> str | None:
-    """`thousands` of a column of numbers."""
-    told = ""
-    if isinstance(feature, Number):
-        told = thousands(values_of(columns, feature.column, count), columns.table)
-    return f"{columns.table.path}: column {short(feature.column)} has {told}" if told else None
-
-
-def dressed_numbers(feature: Feature, columns: Columns) -> str | None:
-    """A remark where the texts that are read as classes are numbers in other clothes, such as ``30,000``."""
-    if isinstance(feature, Number) or not all(map(_DRESSED.fullmatch, feature.values)):
-        return None
-    text = next((value for value in feature.values if _no_number(value)), None)
-    if text is None:
-        return None
-    what = f"{columns.table.path}: column {short(feature.column)}"
-    return f"{what} is read as {len(feature.values)} classes, {short(text)} for one{_no_number(text)}"
-
-
 def not_finite(table: Table, row: int, column: str, text: str) -> ValueError:
     """Names the cell that should be a number."""
     number = float(as_numbers([text], table)[0])
     wanted = "a number below 3.4e38" if np.isfinite(number) else "a finite number"
-    told = f"column {short(column)} must be {wanted}, got {short(text)}{_no_number(text)}"
+    told = f"column {short(column)} must be {wanted}, got {short(text)}{no_number(text)}"
     return ValueError(f"{table.place(row)}: {told}")
 
 

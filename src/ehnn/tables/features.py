@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ehnn._utils.validation import short
 
-from .columns import Feature, counts_rows, dressed_numbers, learn_feature, many_classes, many_thousands
+from .columns import Feature, learn_feature
+from .feature_doubts import counts_rows, dressed_numbers, many_classes, many_thousands
 from .layouts import expand
 from .reader import Reader
 from .sheet import Columns, Sheet

@@ -15,7 +15,8 @@ from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io._cells import is_missing
 
-from .columns import Feature, encode, feature_from, new_texts, said, with_node_table
+from .columns import Feature, encode, feature_from, said, with_node_table
+from .feature_doubts import new_texts
 from .layouts import Layout
 from .merged import Merged, merge
 from .sheet import Columns, Sheet

@@ -13,7 +13,8 @@ from ehnn._utils.optional import suggest
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
-from .columns import thousands, values_of
+from .clothes import thousands
+from .columns import values_of
 from .features import choose_features
 from .labels import class_remarks, read_labels
 from .layouts import Layout
@@ -210,6 +211,6 @@ def _labels(reader: Reader, sheet: Sheet, h: Hypergraph) -> tuple[list[Any], lis
     y = read_labels(columns, reader.label, count, reader.regression, hint)
     told = class_remarks(y)
     if reader.regression:
-        values = values_of(columns, reader.label, count)
+        values = values_of(columns, reader.label, count).used
         told = list(filter(None, [thousands(values, columns.table)]))
     return y, [f"{columns.table.path}: column {reader.label!r} has {remark}" for remark in told]

@@ -1,0 +1,37 @@
+"""Numbers that are written in other clothes than programs read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ehnn._utils.validation import short
+from ehnn.io._csv_table import Table
+
+DRESSED = re.compile(r"[-+(]?\s*[$€£¥%]?\s*[-+]?\d[\d.,' \u00a0\u202f]*\s*[$€£¥%]?\)?")
+"""A number with a sign of a currency, per cent, or signs between thousands."""
+_GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
+
+
+def no_number(text: str) -> str:
+    """A hint where a text is a number in other clothes."""
+    hint = "; write numbers without currencies, % and signs between thousands"
+    return hint if DRESSED.fullmatch(text) and not _is_float(text) else ""
+
+
+def _is_float(text: str) -> bool:
+    try:
+        return float(text) == float(text)
+    except ValueError:
+        return False
+
+
+def thousands(texts: Sequence[str], table: Table) -> str:
+    """A remark where points may stand between thousands, in a file whose commas may be decimal ones."""
+    pointed = [text for text in texts if "." in text]
+    if table.delimiter not in (";", "\t") or len(pointed) < 2 or not all(map(_GROUPED.fullmatch, pointed)):
+        return ""
+    return (
+        f"{short(pointed[0])}, which is read as {float(pointed[0]):g}; where the point is between thousands, "
+        "leave it out"
+    )

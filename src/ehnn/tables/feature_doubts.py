@@ -1,0 +1,73 @@
+"""Columns of features in which something else may stand than what was read."""
+
+from __future__ import annotations
+
+import re
+
+from ehnn._utils.validation import short
+from ehnn.io._cells import is_missing
+from ehnn.io._csv_table import Table
+
+from .alike import known_as
+from .clothes import DRESSED, no_number, thousands
+from .columns import Feature, Number, values_of
+from .sheet import Columns
+
+_NAMELESS = re.compile(r"Unnamed: \d+")
+_COUNTERS = frozenset(
+    ("#", "id", "index", "level_0", "no", "nr", "number", "row", "row_id", "rowid", "rownum")
+)
+
+
+def counts_rows(table: Table, name: str) -> bool:
+    """Whether a column holds the numbers of the rows, or is what pandas calls a column without a name."""
+    if _NAMELESS.fullmatch(name):
+        return True
+    cells = table.column(name)
+    if name.lower() not in _COUNTERS or cells[0] not in ("0", "1"):
+        return False
+    start = int(cells[0])
+    return cells.tolist() == list(map(str, range(start, start + len(cells))))
+
+
+def new_texts(feature: Feature, columns: Columns) -> str | None:
+    """A remark where a column of classes has some that were not there in training."""
+    if isinstance(feature, Number):
+        return None
+    new = set(columns.table.column(feature.column).texts.tolist()) - set(feature.values)
+    new = {value for value in new if not is_missing(value)}
+    if not new:
+        return None
+    what = f"{columns.table.path}: column {short(feature.column)}"
+    told = f"{what} has {len(new)} texts that were not there in training, {short(min(new))} for one"
+    return told + known_as(sorted(new), feature.values)
+
+
+def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
+    """A remark where most of the texts that are read as classes are different ones."""
+    if isinstance(feature, Number):
+        return None
+    there = int((values_of(columns, feature.column, count).codes >= 0).sum())
+    if len(feature.values) <= there / 2:
+        return None
+    classes = f"is read as {len(feature.values)} classes, of {there} texts"
+    return f"{columns.table.path}: column {short(feature.column)} {classes}"
+
+
+def many_thousands(feature: Feature, columns: Columns, count: int) -> str | None:
+    """`thousands` of a column of numbers."""
+    told = ""
+    if isinstance(feature, Number):
+        told = thousands(values_of(columns, feature.column, count).used, columns.table)
+    return f"{columns.table.path}: column {short(feature.column)} has {told}" if told else None
+
+
+def dressed_numbers(feature: Feature, columns: Columns) -> str | None:
+    """A remark where the texts that are read as classes are numbers in other clothes, such as ``30,000``."""
+    if isinstance(feature, Number) or not all(map(DRESSED.fullmatch, feature.values)):
+        return None
+    text = next((value for value in feature.values if no_number(value)), None)
+    if text is None:
+        return None
+    what = f"{columns.table.path}: column {short(feature.column)}"
+    return f"{what} is read as {len(feature.values)} classes, {short(text)} for one{no_number(text)}"
