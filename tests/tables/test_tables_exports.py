@@ -229,3 +229,26 @@ def test_points_between_thousands_are_told(regression: bool) -> None:
     assert f"n.csv: {told}" in found.remarks
     Path("n.csv").write_text("node;team;pay\na;1;0.999\nb;2;12.500\nc;1;1.250\nd;2;9\n", encoding="utf-8")
     assert ehnn.tables.read(pairs, label, nodes="n.csv", regression=regression).remarks == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "hint"),
+    [
+        ("{}.5%", "; write numbers without currencies, % and signs between thousands"),
+        ("1.{}00,5", "; write numbers without currencies, % and signs between thousands"),
+        ("{} kg", "; write numbers without their unit"),
+        ("2024-05-{:02}", "; write dates as numbers, such as days"),
+        ("{}.05.2024", "; write dates as numbers, such as days"),
+        ("room {}", ""),
+    ],
+)
+def test_why_a_column_of_numbers_is_not_used(pattern: str, hint: str) -> None:
+    told = "the table of nodes: column 'a' has 12 different texts in 12 cells, like names: not used"
+    assert people(a=[pattern.format(i + 1) for i in range(12)]).remarks == [f"{told}{hint}"]
+
+
+def test_remarks_on_many_columns_are_few() -> None:
+    money = {f"c{i}": [f"{k % 2},{k % 2}00" for k in range(12)] for i in range(300)}
+    remarks = people(**money).remarks
+    assert len(remarks) == 6
+    assert remarks[-1] == "the table of nodes: 295 more columns are like that"

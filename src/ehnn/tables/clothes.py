@@ -19,6 +19,21 @@ def no_number(text: str) -> str:
     return hint if DRESSED.fullmatch(text) and not _is_float(text) else ""
 
 
+_DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}([./])\d{1,2}\1\d{2,4}.*", re.DOTALL)
+_UNIT = re.compile(r"[-+]?\d[\d.,]*\s?([^\W\d_]{1,4}|°C|°F)")
+
+
+def why_texts(texts: Sequence[str]) -> str:
+    """A hint where all texts are dates, numbers with one unit, or numbers in other clothes."""
+    if texts and all(map(_DATE.fullmatch, texts)):
+        return "; write dates as numbers, such as days"
+    units = [_UNIT.fullmatch(text) for text in texts]
+    if all(units) and len({unit[1] for unit in units if unit}) == 1:
+        return "; write numbers without their unit"
+    dressed = map(no_number, texts) if all(map(DRESSED.fullmatch, texts)) else ()
+    return next(filter(None, dressed), "")
+
+
 def _is_float(text: str) -> bool:
     try:
         return float(text) == float(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ehnn._utils.validation import short
 from ehnn.io._cells import is_missing
@@ -17,6 +18,16 @@ _NAMELESS = re.compile(r"Unnamed: \d+")
 _COUNTERS = frozenset(
     ("#", "id", "index", "level_0", "no", "nr", "number", "row", "row_id", "rowid", "rownum")
 )
+
+
+_SHOWN = 5
+"""Columns that are named each in a remark of its own."""
+
+
+def first_of(remarks: Sequence[str], path: str, what: str) -> list[str]:
+    """The first remarks, and one that says ``what`` is with the other columns."""
+    more = [f"{path}: {len(remarks) - _SHOWN} more columns {what}"] if remarks[_SHOWN:] else []
+    return [*remarks[:_SHOWN], *more]
 
 
 def counts_rows(table: Table, name: str) -> bool:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from ehnn._utils.validation import short
 
-from .columns import Feature, learn_feature
-from .feature_doubts import counts_rows, dressed_numbers, many_classes, many_thousands
+from .clothes import why_texts
+from .columns import Feature, learn_feature, values_of
+from .feature_doubts import counts_rows, dressed_numbers, first_of, many_classes, many_thousands
 from .layouts import expand
 from .reader import Reader
 from .sheet import Columns, Sheet
@@ -67,7 +68,12 @@ def _learned(
     if columns is None or not names:
         return (), []
     found = [_feature(columns, name, count, must) for name in names]
-    problems = [f"{columns.table.path}: {why}" for why in found if isinstance(why, str)]
+    path, unused = columns.table.path, ": not used" * (not must)
+    problems = [
+        f"{path}: {why}{unused}{why_texts(values_of(columns, name, count).used)}"
+        for name, why in zip(names, found, strict=True)
+        if isinstance(why, str)
+    ]
     if problems and must:
         raise ValueError(f"--feature-columns: {problems[0]}")
     features = tuple(f for f in found if not isinstance(f, str))
@@ -75,10 +81,8 @@ def _learned(
         dressed_numbers(f, columns) or many_classes(f, columns, count) or many_thousands(f, columns, count)
         for f in features
     ]
-    told = [f"{why}: not used" for why in problems]
-    if told[5:]:
-        told = [*told[:5], f"{columns.table.path}: {len(told) - 5} more columns are not used"]
-    return features, [*told, *filter(None, doubts)]
+    told = first_of(problems, path, "are not used")
+    return features, [*told, *first_of(list(filter(None, doubts)), path, "are like that")]
 
 
 def _feature(columns: Columns, name: str, count: int, must: bool) -> Feature | str:

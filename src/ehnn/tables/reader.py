@@ -16,7 +16,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.io._cells import is_missing
 
 from .columns import Feature, encode, feature_from, said, with_node_table
-from .feature_doubts import new_texts
+from .feature_doubts import first_of, new_texts
 from .layouts import Layout
 from .merged import Merged, merge
 from .sheet import Columns, Sheet
@@ -119,7 +119,7 @@ class Reader:
         """What a user should know about a later table: classes of features that are new."""
         sides = (self.node_features, sheet.nodes), (self.edge_features, sheet.edges)
         found = [new_texts(f, columns) for features, columns in sides if columns for f in features]
-        return list(filter(None, found))
+        return first_of(list(filter(None, found)), sheet.path, "have new texts")
 
     def check(self, source: Source) -> None:
         """A ValueError where a table of nodes is missing whose columns the model reads."""
