@@ -252,3 +252,13 @@ def test_remarks_on_many_columns_are_few() -> None:
     remarks = people(**money).remarks
     assert len(remarks) == 6
     assert remarks[-1] == "the table of nodes: 295 more columns are like that"
+
+
+@pytest.mark.parametrize("cells", [["a;b", "a", "b"], ["a, b", "b", "a"], [["a", "b"], ["a"], ["b"]]])
+def test_lists_that_are_read_as_classes_are_told(cells: list[Any]) -> None:
+    (told,) = people(skills=cells * 4).remarks
+    assert "column 'skills' is read as 3 classes" in told
+    assert "to split lists, give a column of 0 and 1 for each word" in told
+    (told,) = people(team=cells * 4).remarks
+    assert "which may be a list; it counts as one class" in told
+    assert people(team=["Paris, France", "Lyon, France", "x"] * 4).remarks == []

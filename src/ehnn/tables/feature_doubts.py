@@ -12,6 +12,7 @@ from ehnn.io._csv_table import Table
 from .alike import known_as
 from .clothes import DRESSED, no_number, thousands
 from .columns import Feature, Number, values_of
+from .lists import joined_classes
 from .sheet import Columns
 
 _NAMELESS = re.compile(r"Unnamed: \d+")
@@ -63,6 +64,15 @@ def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
         return None
     classes = f"is read as {len(feature.values)} classes, of {there} texts"
     return f"{columns.table.path}: column {short(feature.column)} {classes}"
+
+
+def joined_texts(feature: Feature, columns: Columns) -> str | None:
+    """A remark where texts that are read as classes hold several."""
+    joined = None if isinstance(feature, Number) else joined_classes(feature.values)
+    if joined is None or isinstance(feature, Number):
+        return None
+    told = f"is read as {len(feature.values)} classes, {short(joined)} for one; to split lists, give a column"
+    return f"{columns.table.path}: column {short(feature.column)} {told} of 0 and 1 for each word"
 
 
 def many_thousands(feature: Feature, columns: Columns, count: int) -> str | None:

@@ -8,7 +8,7 @@ from ehnn._utils.validation import short
 
 from .clothes import why_texts
 from .columns import Feature, learn_feature, values_of
-from .feature_doubts import counts_rows, dressed_numbers, first_of, many_classes, many_thousands
+from .feature_doubts import counts_rows, dressed_numbers, first_of, joined_texts, many_classes, many_thousands
 from .layouts import expand
 from .reader import Reader
 from .sheet import Columns, Sheet
@@ -78,7 +78,10 @@ def _learned(
         raise ValueError(f"--feature-columns: {problems[0]}")
     features = tuple(f for f in found if not isinstance(f, str))
     doubts = [
-        dressed_numbers(f, columns) or many_classes(f, columns, count) or many_thousands(f, columns, count)
+        dressed_numbers(f, columns)
+        or joined_texts(f, columns)
+        or many_classes(f, columns, count)
+        or many_thousands(f, columns, count)
         for f in features
     ]
     told = first_of(problems, path, "are not used")

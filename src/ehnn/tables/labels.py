@@ -13,6 +13,7 @@ from ehnn.io._csv_values import as_numbers
 
 from .alike import says_none, writing
 from .columns import not_finite, values_of
+from .lists import joined_classes
 from .sheet import Columns
 
 MANY_NUMBERS = 20
@@ -59,6 +60,9 @@ def class_remarks(values: Sequence[Any]) -> list[str]:
     remarks = [f"classes that may be one: {alike}"] if (alike := alike_classes(values)) else []
     if (blank := like_blank(values)) is not None:
         remarks.append(f"a class {short(blank)}; where it means that there is no label, leave it blank")
+    joined = joined_classes(sorted({v for v in distinct if isinstance(v, str)}))
+    if joined is not None:
+        remarks.append(f"a class {short(joined)}, which may be a list; it counts as one class")
     if len(distinct) > MANY_NUMBERS and all(_is_number(str(v)) for v in distinct):
         remarks.append(
             f"{len(distinct)} different numbers, read as classes; to predict a number: --regression"

@@ -101,6 +101,23 @@ def list_among(names: Sequence[str]) -> str | None:
     return found[0] if 2 * len(found) >= max(len(names), 2) else None
 
 
+def joined_classes(texts: Sequence[str]) -> str | None:
+    """The first of some classes that holds others of them, such as ``a;b`` beside ``a``, or is a list.
+
+    >>> joined_classes(["a", "a;b"]), joined_classes(["['a', 'b']", "['a']"]), joined_classes(["a, b", "c"])
+    ('a;b', "['a', 'b']", None)
+    """
+    known = set(texts)
+    for text in texts:
+        if text[:1] in ("[", "{") and _LITERAL.match(text):
+            return text
+        for mark in ("\n", *SEPARATORS):
+            parts = list(map(str.strip, text.split(mark)))
+            if len(parts) > 1 and not known.isdisjoint(parts) and all(parts):
+                return text
+    return None
+
+
 def separator_of(texts: Sequence[str]) -> str | None:
     """The first separator in a fifth of the texts that may be of several members; None is any white space.
 
