@@ -262,3 +262,13 @@ def test_lists_that_are_read_as_classes_are_told(cells: list[Any]) -> None:
     (told,) = people(team=cells * 4).remarks
     assert "which may be a list; it counts as one class" in told
     assert people(team=["Paris, France", "Lyon, France", "x"] * 4).remarks == []
+
+
+def test_a_column_that_was_made_from_the_label_is_told() -> None:
+    codes = {"x": 1, "y": 2}
+    remarks = people(team=list("xxyyxyxyxxyy"), code=[codes[t] for t in "xxyyxyxyxxyy"]).remarks
+    assert [told.partition(";")[0] for told in remarks] == [
+        "the table of nodes: column 'code' tells the labels of all 12 rows"
+    ]
+    assert people(team=list("xxyyxyxyxxyy"), code=[codes[t] for t in "xyyyxyxyxxyy"]).remarks == []
+    assert people(team=list("xxyyxyxyxxyy"), size=range(3, 15)).remarks == []

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from ehnn._utils.validation import short
 from ehnn.io._cells import is_missing
@@ -64,6 +67,27 @@ def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
         return None
     classes = f"is read as {len(feature.values)} classes, of {there} texts"
     return f"{columns.table.path}: column {short(feature.column)} {classes}"
+
+
+_ENOUGH = 10
+"""Rows in which a column must say the same as the label to be told."""
+
+
+def like_labels(features: Sequence[Feature], columns: Columns, y: Sequence[Any]) -> list[str]:
+    """Remarks on columns in which each text has one label, and each label one text."""
+    number = {label: i for i, label in enumerate(dict.fromkeys(v for v in y if v is not None))}
+    labels = np.array([-1 if v is None else number[v] for v in y])
+    rows = np.flatnonzero(labels >= 0)
+    if len(rows) < _ENOUGH or 2 * len(number) >= len(rows):
+        return []
+    found = []
+    for feature in features:
+        codes = values_of(columns, feature.column, len(y)).codes[rows]
+        pairs = np.unique(codes * len(number) + labels[rows])
+        if (codes >= 0).all() and len(pairs) == len(np.unique(codes)) == len(number):
+            told = f"column {short(feature.column)} tells the labels of all {len(rows)} rows"
+            found.append(f"{columns.table.path}: {told}; where it was made from them, leave it out")
+    return first_of(found, columns.table.path, "do so too")
 
 
 def joined_texts(feature: Feature, columns: Columns) -> str | None:

@@ -15,6 +15,7 @@ from ehnn.hypergraph import Hypergraph
 
 from .clothes import thousands
 from .columns import values_of
+from .feature_doubts import like_labels
 from .features import choose_features
 from .labels import class_remarks, read_labels
 from .layouts import Layout
@@ -213,4 +214,7 @@ def _labels(reader: Reader, sheet: Sheet, h: Hypergraph) -> tuple[list[Any], lis
     if reader.regression:
         values = values_of(columns, reader.label, count).used
         told = list(filter(None, [thousands(values, columns.table)]))
-    return y, [f"{columns.table.path}: column {reader.label!r} has {remark}" for remark in told]
+    of_labels = {"sets": (sheet.edges, reader.edge_features), "nodes": (sheet.nodes, reader.node_features)}
+    about, features = of_labels.get(reader.task, (None, ()))
+    same = [] if about is None else like_labels(features, about, y)
+    return y, [*(f"{columns.table.path}: column {reader.label!r} has {remark}" for remark in told), *same]
