@@ -272,3 +272,12 @@ def test_a_column_that_was_made_from_the_label_is_told() -> None:
     ]
     assert people(team=list("xxyyxyxyxxyy"), code=[codes[t] for t in "xyyyxyxyxxyy"]).remarks == []
     assert people(team=list("xxyyxyxyxxyy"), size=range(3, 15)).remarks == []
+
+
+@pytest.mark.parametrize("orient", ["columns", "index", "split", "table"])
+def test_json_of_pandas_that_is_no_list_of_records_is_named(orient: str) -> None:
+    pd.DataFrame({"node": list("abc"), "edge": list("eef")}).to_json("t.json", orient=orient)
+    with pytest.raises(ValueError, match=r"an object with the keys \[.*to_json\(..., orient='records'\)"):
+        read_sheet("t.json", Layout(node="node", edge="edge"))
+    pd.DataFrame({"items": [["a", "b"]], "tags": [["x"]]}).to_json("one.json", orient="records", lines=True)
+    assert read_sheet("one.json", Layout(members=("items",))).h.node_names == ("a", "b")

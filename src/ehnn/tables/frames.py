@@ -101,10 +101,22 @@ def read_records(path: Path) -> Table:
     records, lines = _record_list(text, path) if text.lstrip().startswith("[") else _record_lines(text, path)
     if not records:
         raise ValueError(f"{path} has no records")
+    _check_records(records, path)
     keys = dict.fromkeys(str(key) for record in records for key in record)
     columns = {key: [record.get(key) for record in records] for key in keys}
     table = _table(str(path), columns, len(records))
     return FrameTable(table.path, table.delimiter, table.columns, table.size, table.lists, lines=lines)
+
+
+def _check_records(records: Sequence[Mapping[str, Any]], path: Path) -> None:
+    """A ValueError for one object that holds a whole table: by columns or by rows, as pandas writes too."""
+    values = list(records[0].values()) if len(records) == 1 else []
+    parts = [v if isinstance(v, dict) else next(iter(v), None) for v in values if isinstance(v, (dict, list))]
+    if len(parts) == len(values) and any(isinstance(part, (dict, list)) for part in parts):
+        raise ValueError(
+            f"{path}: expected a list of records, or one in each line, got an object with the keys "
+            f"{short(list(records[0]))}; of pandas: to_json(..., orient='records')"
+        )
 
 
 def _record_lines(text: str, path: Path) -> tuple[list[Mapping[str, Any]], list[int]]:
