@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import ehnn
@@ -281,3 +282,8 @@ def test_json_of_pandas_that_is_no_list_of_records_is_named(orient: str) -> None
         read_sheet("t.json", Layout(node="node", edge="edge"))
     pd.DataFrame({"items": [["a", "b"]], "tags": [["x"]]}).to_json("one.json", orient="records", lines=True)
     assert read_sheet("one.json", Layout(members=("items",))).h.node_names == ("a", "b")
+
+
+def test_small_floats_are_written_as_a_person_would() -> None:
+    found = people(team=np.float32([0.1, 0.2] * 6))
+    assert found.y[:2] == ["0.1", "0.2"]

@@ -189,6 +189,8 @@ def _from_array(values: Any) -> Cells:
 
     codes, distinct = pd.factorize(values)
     array = np.asarray(distinct)
+    if array.dtype.kind == "f" and array.itemsize < 8:
+        array = np.array([float(str(v)) for v in array])  # 0.1, not 0.10000000149011612
     if array.dtype.kind == "f" and all(map(_is_whole, array.tolist())):
         array = array.astype(object)
         array = np.array([int(v) for v in array], dtype=object)
