@@ -13,7 +13,7 @@ from ehnn.io._cells import is_missing
 from ehnn.tables.labels import class_remarks
 from ehnn.tables.later import as_trained
 from ehnn.tables.layouts import Layout
-from ehnn.tables.reader import Source
+from ehnn.tables.reader import Reader, Source
 from ehnn.tables.sheet import Sheet
 from ehnn.tables.sheets import read_sheet
 
@@ -287,3 +287,40 @@ def test_json_of_pandas_that_is_no_list_of_records_is_named(orient: str) -> None
 def test_small_floats_are_written_as_a_person_would() -> None:
     found = people(team=np.float32([0.1, 0.2] * 6))
     assert found.y[:2] == ["0.1", "0.2"]
+
+
+def later(reader: Reader, table: Any) -> tuple[Sheet, list[str]]:
+    """A later table as the model reads it, and what is told about its columns."""
+    sheet = as_trained(reader, Source(table)).read(loose=True)
+    return sheet, reader.remarks(sheet)
+
+
+@pytest.mark.parametrize("one_hot", [True, False])
+def test_later_columns_of_members_are_read_by_the_pattern_of_training(one_hot: bool) -> None:
+    cells = ([1, 0], [0, 1], [1, 1]) if one_hot else (["a", "b"], ["b", "c"], ["c", "a"])
+    columns = dict(zip(("item_1", "item_2", "item_3"), cells, strict=True))
+    table = pd.DataFrame({**columns, "kind": ["x", "y"]})
+    reader = ehnn.tables.read(table, "kind", member_columns="item_*").reader
+    sheet, told = later(reader, table.rename(columns={"item_2": "item_9"}))
+    assert sheet.h.orders.tolist() == [len([1 for cell in row if cell]) for row in zip(*cells, strict=True)]
+    assert told == [
+        "the table: columns of members that training had not: ['item_9']",
+        "the table: columns of members that are not there: ['item_2']",
+    ]
+    assert later(reader, table)[1] == []
+
+
+def test_later_columns_that_may_hold_members_are_told() -> None:
+    table = pd.DataFrame({"first": list("abc"), "second": list("bca"), "kind": list("xyx")})
+    reader = ehnn.tables.read(table, "kind", member_columns=["first", "second"]).reader
+    assert later(reader, table.assign(third=list("cab")))[1] == [
+        "the table: columns that are not read: ['third']; to read them as members: --member-columns"
+    ]
+
+
+def test_later_columns_of_sets_are_read_by_the_pattern_of_training() -> None:
+    table = pd.DataFrame({"node": list("abc"), "team": list("xyx"), "in_1": [1, 0, 1], "in_2": [1, 1, 0]})
+    reader = ehnn.tables.read(table, "team", set_columns="in_*").reader
+    sheet, told = later(reader, table.assign(in_3=1))
+    assert sheet.h.edge_names == ("in_1", "in_2", "in_3")
+    assert told == ["the table: columns of sets that training had not: ['in_3']"]

@@ -71,6 +71,8 @@ def as_trained(reader: Reader, source: Source) -> Source:
         given = {k: v for k, v in vars(said).items() if v and k not in ("kind", "header")}
         if trained.delimiter and not is_split_by(source.data, trained.delimiter):
             given = {"delimiter": None} | given
+        if trained.patterns:
+            given = {"members" if trained.members else "sets": trained.patterns} | given
         said = replace(trained, **given, header=trained.header and said.header)
     return replace(source, layout=said, id_column=source.id_column or reader.id_column)
 

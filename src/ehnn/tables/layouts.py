@@ -43,6 +43,8 @@ class Layout:
             one for each member.
         one_hot: whether columns of members hold 0 and 1, found out in training.
         sets: columns of ``"matrix"``.
+        patterns: ``members`` or ``sets`` as they were given, where that was by pattern: later tables may have
+            other columns.
         weight, edge_weight: columns of the weights of incidences and of sets.
         role: column of the role of a node in a set, of ``"pairs"``: words, numbers from 0, or ``tail`` and
             ``head``. HIF has directions of its own.
@@ -69,6 +71,7 @@ class Layout:
     role: str | None = None
     role_words: tuple[str, ...] = ()
     one_hot: bool | None = None
+    patterns: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.kind not in ("auto", *KINDS):
@@ -117,7 +120,8 @@ class Layout:
                 edge = None
             if edge is not None:
                 table.column(edge)
-            return replace(self, kind=kind, members=members, edge=edge)
+            patterns = self.members if set(self.members) - set(members) else ()
+            return replace(self, kind=kind, members=members, edge=edge, patterns=patterns)
         node = node or _known(table, NODE_COLUMNS)
         edge = self.edge or _known(table, EDGE_COLUMNS)
         if node is None or edge is None:
@@ -135,7 +139,8 @@ class Layout:
         sets = expand(table, self.sets, node)
         if node is not None:
             table.column(node)
-        return replace(self, kind="matrix", node=node, sets=sets)
+        patterns = self.sets if set(self.sets) - set(sets) else ()
+        return replace(self, kind="matrix", node=node, sets=sets, patterns=patterns)
 
 
 def expand(table: Table, names: Iterable[str], beside: str | None = None) -> tuple[str, ...]:

@@ -119,7 +119,25 @@ class Reader:
         """What a user should know about a later table: classes of features that are new."""
         sides = (self.node_features, sheet.nodes), (self.edge_features, sheet.edges)
         found = [new_texts(f, columns) for features, columns in sides if columns for f in features]
-        return first_of(list(filter(None, found)), sheet.path, "have new texts")
+        told = first_of(list(filter(None, found)), sheet.path, "have new texts")
+        return [*told, *self._other_columns(sheet)]
+
+    def _other_columns(self, sheet: Sheet) -> list[str]:
+        """Remarks where a later table has not the columns of members, or of sets, that training had."""
+        own, trained = ((*layout.members, *layout.sets) for layout in (sheet.layout, self.layout))
+        columns = sheet.edges or sheet.nodes
+        if len(trained) < 2 or columns is None or sheet.layout.kind != self.layout.kind:
+            return []
+        what = "members" if sheet.layout.members else "sets"
+        used = {*own, self.label, sheet.layout.node, sheet.layout.edge, sheet.layout.edge_weight}
+        used |= {feature.column for feature in (*self.node_features, *self.edge_features)}
+        unread = [c for c in columns.table.columns if c not in used]
+        found = [
+            (f"columns of {what} that training had not", [c for c in own if c not in trained], ""),
+            (f"columns of {what} that are not there", [c for c in trained if c not in own], ""),
+            ("columns that are not read", unread, f"; to read them as {what}: --{what[:-1]}-columns"),
+        ]
+        return [f"{sheet.path}: {told}: {short(names, 300)}{hint}" for told, names, hint in found if names]
 
     def check(self, source: Source) -> None:
         """A ValueError where a table of nodes is missing whose columns the model reads."""
@@ -182,7 +200,7 @@ class Reader:
     def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Reader:
         """Inverse of `about` and `tensors`."""
         layout = {**about["layout"]} | {
-            n: tuple(about["layout"].get(n, ())) for n in ("members", "sets", "role_words")
+            n: tuple(about["layout"].get(n, ())) for n in ("members", "sets", "role_words", "patterns")
         }
         sides = {n: tuple(map(feature_from, about[n])) for n in ("node_features", "edge_features")}
         same = {n: about[n] for n in ("task", "label", "regression", "id_column", "digest")}
