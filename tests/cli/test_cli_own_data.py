@@ -159,6 +159,10 @@ def test_which_sets_belong_together(baskets: Path) -> None:
     assert "candidates.txt, set 2: node 'ii6' was not in the training data (did you mean 'i6'?)" in said
     assert "sets with such a node: 2, which have no probability" in said
     assert [bool(row["probability"]) for row in predictions()] == [True, False, False]
+    candidates.write_text("i1;i2;i1\n", encoding="utf-8")
+    assert "members that a set has twice count once: 1" in run(
+        "predict", "--model", "mine", "--data", candidates, "--force"
+    )
     candidates.write_text("ii6\n", encoding="utf-8")
     assert "node 'ii6'" in run("predict", "--model", "mine", "--data", candidates, "--force", code=2)
 

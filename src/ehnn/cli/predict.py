@@ -86,7 +86,9 @@ def predicted(estimator: Any, reader: Reader, source: Source, alone: bool = Fals
     from .fit_labels import FIRST
 
     if reader.task == "hyperedges":
-        return Predictions(*score_candidates(estimator, source.read(loose=True)))
+        sheet = source.read(loose=True)
+        header, rows, remarks = score_candidates(estimator, sheet)
+        return Predictions(header, rows, [*sheet.remarks, *reader.remarks(sheet), *remarks])
     reader.check(source)
     sheet = source.read(loose=True)
     asked = ask_sheet(reader, sheet, alone)
