@@ -31,6 +31,11 @@ def test_a_node_is_explained_and_reported(here: Path) -> None:
     assert [(row["row"], row["target"]) for row in kept] == [("p3", "red"), ("p4", "blue"), ("p3", "blue")]
     run("explain", "mine", pairs, "--node", "p3")
     assert len(json.loads(Path("mine/explanations.json").read_text(encoding="utf-8"))) == 3
+    later = write(here / "later.csv", ["person", "club"], [("p3", "new club"), ("p5", "new club")] * 2)
+    said = run("explain", "mine", later, "--node", "p3")
+    assert "Note: later.csv: 2 of 4 rows repeat a node of a set" in said.replace(f"{here}/", "")
+    assert "1 of 1 sets were not there in training, 'new club' for one" in said
+    run("explain", "mine", pairs, "--node", "p3")
     run("report", "mine", "--out", "page.html")
     page = Path("page.html").read_text(encoding="utf-8")
     assert "Why p3: red" in page

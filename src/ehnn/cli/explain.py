@@ -70,7 +70,10 @@ def explain(
         rows = _rows(reader.task, node or [], set_ or [])
         source = as_trained(reader, Source(data, nodes, table.as_layout(), table.id_column))
         reader.check(source)
-        asked = ask_sheet(reader, source.read(loose=True))
+        sheet = source.read(loose=True)
+        asked = ask_sheet(reader, sheet)
+        for remark in (*sheet.remarks, *asked.remarks):
+            typer.echo(f"Note: {remark}", err=True)
         found = estimator.explain(asked, rows, target=_class_of(estimator, target), most=most)
         _keep(model / EXPLANATIONS, as_json(found.to_dict()))
     typer.echo("\n\n".join("\n".join(row.lines(lines)) for row in found))
