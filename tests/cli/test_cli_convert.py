@@ -75,6 +75,7 @@ def test_directions_are_numbers_in_csv_and_a_note_says_so() -> None:
     text = ROLES.replace("chair", "tail").replace("member", "head")
     Path("a.csv").write_text(text, encoding="utf-8")
     run("data", "convert", "a.csv", "b.json", "--role-column", "part")
+    assert "do not carry names of sets, roles" in run("data", "convert", "b.json", "b.txt")
     assert json.loads(Path("b.json").read_text(encoding="utf-8"))["network-type"] == "directed"
     assert "0 is tail, 1 head, 2 both" in run("data", "convert", "b.json", "c.csv")
     assert read_csv("c.csv", names="text") == read_hif("b.json")

@@ -291,6 +291,9 @@ def test_a_role_column_is_read_and_kept() -> None:
     columns = "--node-column person --edge-column deal --role-column side --label-column kind --task sets"
     said = run("train", "--data", "deals.csv", *columns.split(), *FAST, "--out", "deals")
     assert "2 roles" in said
+    refused = "--node-column person --edge-column deal --role-column side --task hyperedges --out other"
+    said = run("train", "--data", "deals.csv", *refused.split(), code=2)
+    assert "--task hyperedges does not read roles or directions: leave out --role-column" in said
     run("predict", "--model", "deals", "--data", "deals.csv")
     assert len(predictions()) == 60
     write(Path("bare.csv"), ["deal", "person"], [row[:2] for row in rows])

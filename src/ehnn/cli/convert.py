@@ -135,7 +135,7 @@ def _write(h: Hypergraph, path: Path, kind: str, roles: tuple[str, ...]) -> None
         write_csv(h, path, delimiter="\t" if path.suffix.lower() == ".tsv" else ",", role_names=roles)
     else:
         named = h.node_names is not None
-        write_edge_lines(h, path, separator=_separator(h), named=named)
+        write_edge_lines(h.replace(roles=None), path, separator=_separator(h), named=named)
 
 
 def _separator(h: Hypergraph) -> str:
@@ -164,6 +164,7 @@ def _lost(h: Hypergraph) -> list[str]:
         "empty sets": bool((h.orders == 0).any()),
         "features": h.x is not None or h.edge_x is not None,
         "labels": h.y is not None,
+        "roles": h.roles is not None,
         "weights": h.edge_weight is not None or h.incidence_weight is not None,
     }
     return [what for what, there in found.items() if there]

@@ -27,6 +27,11 @@ class HyperedgeRun:
     def __init__(self, request: Request, data: TableData) -> None:
         if request.runs > 1:
             raise ValueError(f"--runs {request.runs} is for labels; --task hyperedges trains once")
+        if data.h.roles is not None:
+            raise ValueError(
+                "--task hyperedges does not read roles or directions: leave out --role-column, or make "
+                "lines of names of the file (ehnn data convert)"
+            )
         self.request, self.data, self.graph = request, data, data.h
         self.split = split_hyperedges(self.graph, (1 - request.test, 0.0, request.test), request.seed)
 
