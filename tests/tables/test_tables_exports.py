@@ -324,3 +324,14 @@ def test_later_columns_of_sets_are_read_by_the_pattern_of_training() -> None:
     sheet, told = later(reader, table.assign(in_3=1))
     assert sheet.h.edge_names == ("in_1", "in_2", "in_3")
     assert told == ["the table: columns of sets that training had not: ['in_3']"]
+
+
+def test_long_numbers_that_were_rounded_are_told() -> None:
+    """pandas keeps whole numbers beside blanks as floats; twenty digits do not fit."""
+    table = pd.DataFrame({"node": [1e18, 1e18 + 1, np.nan], "edge": list("eff")})
+    told = "the table: column 'node' has numbers with a point that are rounded: several may be one"
+    assert any(remark.startswith(told) for remark in read_sheet(table, Layout()).remarks)
+    table["node"] = pd.Series([10**18, 10**18 + 1, None], dtype=object)
+    assert not any("rounded" in remark for remark in read_sheet(table, Layout()).remarks)
+    table["node"] = pd.array([1e18, 2.0, None], dtype="Float64")
+    assert any(remark.startswith(told) for remark in read_sheet(table, Layout()).remarks)

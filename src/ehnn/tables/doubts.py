@@ -9,10 +9,10 @@ import numpy as np
 
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
-from ehnn.io._cells import Cells
 from ehnn.io._csv_table import Table
 
 from .alike import says_none
+from .frames import FrameTable
 from .layouts import Layout
 from .lists import list_among
 
@@ -33,9 +33,11 @@ _SUMS = frozenset(
 _SHORTENED = re.compile(r"\d(\.\d+)?E\+?\d+")
 
 
-def doubts(cells: Cells) -> list[str]:
-    """Remarks on names that may be none, or several in one."""
-    found = []
+def doubts(table: Table, column: str) -> list[str]:
+    """Remarks on names in a column that may be none, or several in one."""
+    cells, found = table.column(column), []
+    if isinstance(table, FrameTable) and column in table.rounded:
+        found.append("numbers with a point that are rounded: several may be one; keep long numbers as text")
     missing = cells.where(lambda text: text and says_none(text))
     if missing.any():
         name = cells[int(np.argmax(missing))]

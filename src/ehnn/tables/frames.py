@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from ehnn.io._csv_table import Table
 from ehnn.io._support import read_bytes, read_text
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray)
+_EXACT = 2.0**53
 FRAMES = ("pandas", "polars", "pyarrow")
 
 
@@ -24,11 +25,13 @@ FRAMES = ("pandas", "polars", "pyarrow")
 class FrameTable(Table):
     """Columns that are not of a text file: rows have a number, or a line of a file with a record per line.
 
-    ``index``: names of the index of a DataFrame of pandas, which is not read.
+    ``index``: names of the index of a DataFrame of pandas, which is not read; ``rounded``: columns of numbers
+    with a point, some so large that several whole numbers are one.
     """
 
     lines: Sequence[int] = field(default_factory=list)
     index: Sequence[str] = field(default_factory=list)
+    rounded: set[str] = field(default_factory=set)
 
     def column(self, name: str) -> Cells:
         if name in self.index and name not in self.columns:
@@ -105,7 +108,8 @@ def read_records(path: Path) -> Table:
     keys = dict.fromkeys(str(key) for record in records for key in record)
     columns = {key: [record.get(key) for record in records] for key in keys}
     table = _table(str(path), columns, len(records))
-    return FrameTable(table.path, table.delimiter, table.columns, table.size, table.lists, lines=lines)
+    table.lines = lines
+    return table
 
 
 def _check_records(records: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -151,19 +155,28 @@ def _record_list(text: str, path: Path) -> tuple[list[Mapping[str, Any]], list[i
 def _table(path: str, columns: Mapping[str, Any], size: int) -> FrameTable:
     cells: dict[str, Cells] = {}
     lists: dict[str, list[list[str]]] = {}
+    rounded: set[str] = set()
     for name, values in columns.items():
         name = name.strip()
         if _dtype_kind(values) in "iufbM":
-            cells[name] = _from_array(values)
+            cells[name], exact = _from_array(values)
+            rounded |= set() if exact else {name}
             continue
-        values = _whole(list(values))
+        values = list(values)
+        rounded |= {name} if _are_rounded(values) else set()
+        values = _whole(values)
         if any(isinstance(v, _LISTS) for v in values):
             found = [_items(v, path, row, name) for row, v in enumerate(values)]
             items = iter(_whole([item for one in found for item in one]))
             lists[name] = [[_text(next(items)) for _ in one] for one in found]
             values = [json.dumps(names, ensure_ascii=False) for names in lists[name]]
         cells[name] = Cells.of([_text(v) for v in values])
-    return FrameTable(path, "", cells, size, lists)
+    return FrameTable(path, "", cells, size, lists, rounded=rounded)
+
+
+def _are_rounded(values: Iterable[Any]) -> bool:
+    """Whether some are numbers with a point, so large that there is none for each whole number."""
+    return any(isinstance(v, (float, np.floating)) and _EXACT <= abs(float(v)) < np.inf for v in values)
 
 
 def _whole(values: list[Any]) -> list[Any]:
@@ -183,12 +196,13 @@ def _dtype_kind(values: Any) -> str:
     return str(getattr(getattr(values, "dtype", None), "kind", "O"))
 
 
-def _from_array(values: Any) -> Cells:
-    """Numbers, truths and dates; whole numbers are written without a point."""
+def _from_array(values: Any) -> tuple[Cells, bool]:
+    """Numbers, truths and dates, whole numbers without a point; and whether each number is exact."""
     import pandas as pd
 
     codes, distinct = pd.factorize(values)
     array = np.asarray(distinct)
+    exact = array.dtype.kind != "f" or not bool((np.abs(array[np.isfinite(array)]) >= _EXACT).any())
     if array.dtype.kind == "f" and array.itemsize < 8:
         array = np.array([float(str(v)) for v in array])  # 0.1, not 0.10000000149011612
     if array.dtype.kind == "f" and all(map(_is_whole, array.tolist())):
@@ -196,7 +210,7 @@ def _from_array(values: Any) -> Cells:
         array = np.array([int(v) for v in array], dtype=object)
     texts = [_text(v) for v in (array.tolist() if array.dtype.kind != "M" else list(distinct))]
     found = Cells.of([*texts, *[""] * bool((codes < 0).any())])  # -1, the last one, is a blank
-    return Cells(found.codes[codes], found.texts)
+    return Cells(found.codes[codes], found.texts), exact
 
 
 def _items(value: Any, path: str, row: int, column: str) -> list[Any]:

@@ -118,7 +118,7 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
         again
     )
     for key in keys:
-        remarks += [f"{table.path}: column {short(key)} has {told}" for told in doubts(table.column(key))]
+        remarks += [f"{table.path}: column {short(key)} has {told}" for told in doubts(table, key)]
     remarks += [f"{table.path}: {told}" for told in lists_as_names(layout, h)]
     if len(nameless):
         told = f"rows without a name in column {short(layout.node)} are left out: {len(nameless)}"
