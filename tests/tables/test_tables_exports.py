@@ -335,3 +335,11 @@ def test_long_numbers_that_were_rounded_are_told() -> None:
     assert not any("rounded" in remark for remark in read_sheet(table, Layout()).remarks)
     table["node"] = pd.array([1e18, 2.0, None], dtype="Float64")
     assert any(remark.startswith(told) for remark in read_sheet(table, Layout()).remarks)
+
+
+def test_a_column_that_repeats_does_not_name_the_nodes() -> None:
+    """Ages are names too where nodes are numbered."""
+    pairs = pd.DataFrame({"node": range(40), "edge": [i // 4 for i in range(40)]})
+    nodes = pd.DataFrame({"team": list("xy") * 10, "age": [20, 21, 30, 30] * 5})
+    with pytest.raises(ValueError, match="id_column must say which column names the nodes"):
+        ehnn.tables.read(pairs, "team", nodes=nodes)

@@ -147,7 +147,9 @@ def _id_column(table: Table, sheet: Sheet) -> str | None:
     found = [
         c
         for c, cells in table.columns.items()
-        if c != sheet.layout.edge and 2 * cells.where(names.__contains__).sum() >= table.size
+        if c != sheet.layout.edge
+        and 2 * cells.where(names.__contains__).sum() >= table.size
+        and 10 * len(cells.texts) >= 9 * table.size  # ages may be numbers of nodes too, and repeat
     ]
     return found[0] if len(found) == 1 else None
 
