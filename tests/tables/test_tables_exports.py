@@ -337,9 +337,25 @@ def test_long_numbers_that_were_rounded_are_told() -> None:
     assert any(remark.startswith(told) for remark in read_sheet(table, Layout()).remarks)
 
 
+def test_columns_that_differ_within_a_node_may_be_left_out() -> None:
+    nodes = pd.DataFrame({"node": list("aab"), "team": list("xxy"), "day": [1, 2, 3]})
+    pairs = pd.DataFrame({"node": list("ab"), "edge": "e"})
+    told = "leave out one of the two rows, or the column, by naming others with feature_columns"
+    with pytest.raises(ValueError, match=f"column 'day' says '2' of node 'a', but .* says '1'; {told}"):
+        ehnn.tables.read(pairs, "team", nodes=nodes)
+    assert ehnn.tables.read(pairs, "team", nodes=nodes, feature_columns=[]).y == ["x", "y"]
+
+
 def test_a_column_that_repeats_does_not_name_the_nodes() -> None:
     """Ages are names too where nodes are numbered."""
     pairs = pd.DataFrame({"node": range(40), "edge": [i // 4 for i in range(40)]})
     nodes = pd.DataFrame({"team": list("xy") * 10, "age": [20, 21, 30, 30] * 5})
     with pytest.raises(ValueError, match="id_column must say which column names the nodes"):
+        ehnn.tables.read(pairs, "team", nodes=nodes)
+
+
+def test_labels_beside_the_sets_and_features_of_nodes() -> None:
+    nodes = pd.DataFrame({"node": list("ab"), "age": [1, 2]})
+    pairs = pd.DataFrame({"node": list("ab"), "edge": "e", "team": list("xy")})
+    with pytest.raises(ValueError, match="the table has it: put it into the table of nodes"):
         ehnn.tables.read(pairs, "team", nodes=nodes)

@@ -220,7 +220,8 @@ def _fits(numbers: np.ndarray) -> np.ndarray:
 
 def learn_feature(columns: Columns, name: str, count: int) -> Feature | str:
     """How a column becomes numbers, or why it cannot."""
-    values = values_of(columns, name, count)
+    hint = "; leave out one of the two rows, or the column, by naming others with --feature-columns"
+    values = values_of(columns, name, count, hint)
     distinct, there = values.used, int((values.codes >= 0).sum())
     if not there:
         return f"column {short(name)} is blank"

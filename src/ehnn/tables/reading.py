@@ -209,6 +209,12 @@ def _labels(reader: Reader, sheet: Sheet, h: Hypergraph) -> tuple[list[Any], lis
     shared = reader.task == "nodes" and sheet.edges is not None and sheet.edges.table is columns.table
     hint = "; for labels of sets: --task sets; of nodes within sets: --task incidences" if shared else ""
     assert reader.label is not None
+    other = sheet.incidences or sheet.edges
+    if other is not None and reader.label in set(other.table.columns) - set(columns.table.columns):
+        raise ValueError(
+            f"{columns.table.path}: there is no column {reader.label!r}; {other.table.path} "
+            "has it: put it into the table of nodes"
+        )
     y = read_labels(columns, reader.label, count, reader.regression, hint)
     told = class_remarks(y)
     if reader.regression:
