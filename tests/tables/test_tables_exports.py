@@ -359,3 +359,9 @@ def test_labels_beside_the_sets_and_features_of_nodes() -> None:
     pairs = pd.DataFrame({"node": list("ab"), "edge": "e", "team": list("xy")})
     with pytest.raises(ValueError, match="the table has it: put it into the table of nodes"):
         ehnn.tables.read(pairs, "team", nodes=nodes)
+
+
+def test_a_cell_may_hold_a_long_list() -> None:
+    members = ",".join(f"track number {i}" for i in range(10_000))
+    assert sheet_of(f'items,kind\n"{members}",x\n"a,b",y\n').h.orders.tolist() == [10_000, 2]
+    assert sheet_of(f'"{members}"\na,b\n', "t.txt", separator=",").h.orders.tolist() == [1, 2]

@@ -18,6 +18,8 @@ from ehnn._utils.validation import short
 from ._cells import Cells
 from ._support import read_text
 
+# A list of many members in one cell is longer than Python's limit of 131,072 characters.
+csv.field_size_limit(max(csv.field_size_limit(), 1 << 30))
 _CHUNK = 2_000  # rows turned into columns at a time: bounds the number of small lists alive
 
 
