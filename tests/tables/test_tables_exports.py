@@ -365,3 +365,12 @@ def test_a_cell_may_hold_a_long_list() -> None:
     members = ",".join(f"track number {i}" for i in range(10_000))
     assert sheet_of(f'items,kind\n"{members}",x\n"a,b",y\n').h.orders.tolist() == [10_000, 2]
     assert sheet_of(f'"{members}"\na,b\n', "t.txt", separator=",").h.orders.tolist() == [1, 2]
+
+
+def test_later_numbers_in_another_unit_are_told() -> None:
+    reader = people(size=[4.5, 5, 6] * 4, town=list("pq") * 6, age=range(20, 32)).reader
+    pairs = pd.DataFrame({"node": list("abc"), "edge": "e"})
+    nodes = pd.DataFrame({"node": list("abc"), "size": [450, 500, 600], "town": "p", "age": [33, 35, 37]})
+    sheet = as_trained(reader, Source(pairs, nodes)).read(loose=True)
+    told = "column 'size' has numbers from 450 to 600, in training from 4.5 to 6; is the unit the same?"
+    assert reader.remarks(sheet) == [f"the table of nodes: {told}"]

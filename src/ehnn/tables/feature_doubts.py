@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from torch import Tensor
 
 from ehnn._utils.validation import short
 from ehnn.io._cells import is_missing
 from ehnn.io._csv_table import Table
+from ehnn.io._csv_values import as_numbers
 
 from .alike import known_as
 from .clothes import DRESSED, no_number, thousands
@@ -56,6 +58,25 @@ def new_texts(feature: Feature, columns: Columns) -> str | None:
     what = f"{columns.table.path}: column {short(feature.column)}"
     told = f"{what} has {len(new)} texts that were not there in training, {short(min(new))} for one"
     return told + known_as(sorted(new), feature.values)
+
+
+def far_numbers(features: Sequence[Feature], columns: Columns, known: Tensor | None) -> list[str]:
+    """Remarks on columns whose numbers are all far from those of training: the unit may be another."""
+    found, first = [], 0
+    for feature in features:
+        before = known[:, first] if known is not None and len(known) else None
+        first += feature.channels
+        values = columns.table.column(feature.column).texts if isinstance(feature, Number) else ()
+        numbers = as_numbers([text for text in values if not is_missing(text)], columns.table)
+        if before is None or not len(numbers) or not np.isfinite(numbers).all():
+            continue
+        low, high = float(before.min()), float(before.max())
+        near = numbers.min() <= 2 * high - low and numbers.max() >= 2 * low - high
+        if near or low == high:
+            continue
+        now = f"has numbers from {numbers.min():g} to {numbers.max():g}, in training from {low:g} to {high:g}"
+        found.append(f"{columns.table.path}: column {short(feature.column)} {now}; is the unit the same?")
+    return found
 
 
 def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:

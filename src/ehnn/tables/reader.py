@@ -16,7 +16,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.io._cells import is_missing
 
 from .columns import Feature, encode, feature_from, said, with_node_table
-from .feature_doubts import first_of, new_texts
+from .feature_doubts import far_numbers, first_of, new_texts
 from .layouts import Layout
 from .merged import Merged, merge
 from .sheet import Columns, Sheet
@@ -117,9 +117,14 @@ class Reader:
 
     def remarks(self, sheet: Sheet) -> list[str]:
         """What a user should know about a later table: classes of features that are new."""
-        sides = (self.node_features, sheet.nodes), (self.edge_features, sheet.edges)
-        found = [new_texts(f, columns) for features, columns in sides if columns for f in features]
-        told = first_of(list(filter(None, found)), sheet.path, "have new texts")
+        known_x, known_edge_x = (None, None) if self.known is None else (self.known.x, self.known.edge_x)
+        sides = (self.node_features, sheet.nodes, known_x), (self.edge_features, sheet.edges, known_edge_x)
+        told: list[str] = []
+        for features, columns, known in sides:
+            if columns is not None:
+                new = list(filter(None, [new_texts(feature, columns) for feature in features]))
+                told += first_of(new, sheet.path, "have new texts")
+                told += first_of(far_numbers(features, columns, known), sheet.path, "are like that")
         return [*told, *self._other_columns(sheet)]
 
     def _other_columns(self, sheet: Sheet) -> list[str]:
