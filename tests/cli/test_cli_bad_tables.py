@@ -88,6 +88,11 @@ def test_text_that_is_not_utf_8() -> None:
         ),
         ("FILE --label-column team --test 0.9", 2, "must leave a part to train on"),
         ("--label-column team", 2, "--data must name your file"),
+        (
+            "--data members.csv --edge-column club day --label-column team",
+            2,
+            "'day' is one too many: --data takes one file; --node-column, --edge-column and",
+        ),
         ("members.csv --label-column team", 2, "'members.csv' is a file: ehnn train --data members.csv"),
         ("--epochs 3 k-edge --model ehnn-mlp", 2, "--epochs must follow the task"),
     ],

@@ -21,6 +21,9 @@ class Tasks(LazyGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         known = self.list_commands(ctx)
         if args[0] not in known:
+            if ctx.params.get("data") is not None:
+                one = "--data takes one file; --node-column, --edge-column and --label-column take one column"
+                fail(f"{args[0]!r} is one too many: {one}; join files, and columns that name a set together")
             if Path(args[0]).is_file():
                 fail(f"{args[0]!r} is a file: ehnn train --data {args[0]} --label-column …")
             choose("task", args[0], known)
