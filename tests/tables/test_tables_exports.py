@@ -374,3 +374,13 @@ def test_later_numbers_in_another_unit_are_told() -> None:
     sheet = as_trained(reader, Source(pairs, nodes)).read(loose=True)
     told = "column 'size' has numbers from 450 to 600, in training from 4.5 to 6; is the unit the same?"
     assert reader.remarks(sheet) == [f"the table of nodes: {told}"]
+
+
+def test_a_column_of_counts_among_those_of_members_is_told() -> None:
+    """A known table of baskets has the columns Item(s), Item 1, Item 2 …"""
+    text = "Item(s),Item 1,Item 2\n1,milk,\n2,milk,tea\n2,tea,rye\n"
+    told = sheet_of(text, members=("Item*",)).remarks
+    assert told[0].startswith(
+        "t.csv: column 'Item(s)' of --member-columns holds numbers, which are taken for"
+    )
+    assert sheet_of(text, members=("Item ?",)).remarks == ()

@@ -74,6 +74,20 @@ def zeros_as_names(columns: Sequence[Cells], table: Table) -> list[str]:
     return [f"{table.path}: '0' is taken for the name of a member; where there is none, leave the cell blank"]
 
 
+def columns_of_counts(names: Sequence[str], columns: Sequence[Cells], table: Table) -> list[str]:
+    """A remark where one column of members holds numbers alone, and the others hold none of these."""
+    texts = [{str(text) for text in cells.texts if not is_missing(text)} for cells in columns]
+    numbers = [bool(own) and all(map(_is_number, own)) for own in texts]
+    if sum(numbers) != 1 or len(columns) < 3:
+        return []
+    place = numbers.index(True)
+    others = set().union(*(own for i, own in enumerate(texts) if i != place))
+    if not texts[place].isdisjoint(others) or any(map(_is_number, others)):
+        return []
+    told = f"column {short(names[place])} of --member-columns holds numbers, which are taken for members"
+    return [f"{table.path}: {told}; if they say how many there are, leave the column out"]
+
+
 def _is_number(text: str) -> bool:
     try:
         return float(text) == float(text)
