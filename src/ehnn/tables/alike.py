@@ -16,9 +16,10 @@ _LONGEST = 200
 _MOST = 1000
 """New names for which a known one is sought."""
 
-_NONE = frozenset(("-", "--", ".", "n.a.", "missing", "unknown", "unlabeled", "unlabelled", "undefined"))
-_OF_PROGRAMS = frozenset(("\\n", "(null)", "(blank)", "#ref!", "#div/0!", "#value!", "#name?", "#num!"))
-"""How databases and spreadsheets write that there is no value, or none that could be computed."""
+_NONE = frozenset(
+    ("-", "--", ".", "n.a.", "missing", "unknown", "unlabeled", "unlabelled", "undefined", "\\n", "(null)")
+) | frozenset(("(blank)", "#ref!", "#div/0!", "#value!", "#name?", "#num!"))
+"""Ways to write that there is no value; the last are those of databases and spreadsheets."""
 
 
 def says_none(text: str) -> bool:
@@ -27,7 +28,7 @@ def says_none(text: str) -> bool:
     >>> [text for text in ("#N/A", "#REF!", "\\\\N", "unknown", "ann") if says_none(text)]
     ['#N/A', '#REF!', '\\\\N', 'unknown']
     """
-    return is_missing(text) or text.strip().casefold() in _NONE | _OF_PROGRAMS
+    return is_missing(text) or text.strip().casefold() in _NONE
 
 
 def plain_name(name: str, capitals: bool = False) -> str:

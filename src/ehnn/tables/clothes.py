@@ -43,8 +43,10 @@ def _is_float(text: str) -> bool:
 
 def thousands(texts: Sequence[str], table: Table) -> str:
     """A remark where points may stand between thousands, in a file whose commas may be decimal ones."""
-    pointed = [text for text in texts if "." in text]
-    if table.delimiter not in (";", "\t") or len(pointed) < 2 or not all(map(_GROUPED.fullmatch, pointed)):
+    if table.delimiter not in (";", "\t"):
+        return ""
+    pointed = sorted((text for text in texts if "." in text), key=lambda text: (text.count("."), text))
+    if len(pointed) < 2 or pointed[0].count(".") > 1 or not all(map(_GROUPED.fullmatch, pointed)):
         return ""
     return (
         f"{short(pointed[0])}, which is read as {float(pointed[0]):g}; where the point is between thousands, "

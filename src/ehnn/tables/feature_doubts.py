@@ -66,9 +66,13 @@ def far_numbers(features: Sequence[Feature], columns: Columns, known: Tensor | N
     for feature in features:
         before = known[:, first] if known is not None and len(known) else None
         first += feature.channels
-        values = columns.table.column(feature.column).texts if isinstance(feature, Number) else ()
-        numbers = as_numbers([text for text in values if not is_missing(text)], columns.table)
-        if before is None or not len(numbers) or not np.isfinite(numbers).all():
+        if before is None or not isinstance(feature, Number):
+            continue
+        texts = list(filter(None, columns.table.column(feature.column).texts.tolist()))
+        numbers = as_numbers(texts, columns.table)
+        if np.isnan(numbers).any():
+            numbers = as_numbers([text for text in texts if not is_missing(text)], columns.table)
+        if not len(numbers) or not np.isfinite(numbers).all():
             continue
         low, high = float(before.min()), float(before.max())
         near = numbers.min() <= 2 * high - low and numbers.max() >= 2 * low - high
@@ -103,6 +107,8 @@ def like_labels(features: Sequence[Feature], columns: Columns, y: Sequence[Any])
         return []
     found = []
     for feature in features:
+        if not len(number) <= len(columns.table.column(feature.column).texts) <= 10 * len(number):
+            continue
         codes = values_of(columns, feature.column, len(y)).codes[rows]
         pairs = np.unique(codes * len(number) + labels[rows])
         if (codes >= 0).all() and len(pairs) == len(np.unique(codes)) == len(number):
@@ -120,12 +126,13 @@ def joined_texts(feature: Feature, columns: Columns) -> str | None:
     return f"{columns.table.path}: column {short(feature.column)} {told} of 0 and 1 for each word"
 
 
-def many_thousands(feature: Feature, columns: Columns, count: int) -> str | None:
+def many_thousands(feature: Feature, columns: Columns) -> str | None:
     """`thousands` of a column of numbers."""
-    told = ""
-    if isinstance(feature, Number):
-        told = thousands(values_of(columns, feature.column, count).used, columns.table)
-    return f"{columns.table.path}: column {short(feature.column)} has {told}" if told else None
+    table = columns.table
+    told = (
+        thousands(table.column(feature.column).texts.tolist(), table) if isinstance(feature, Number) else ""
+    )
+    return f"{table.path}: column {short(feature.column)} has {told}" if told else None
 
 
 def dressed_numbers(feature: Feature, columns: Columns) -> str | None:

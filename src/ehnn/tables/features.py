@@ -81,7 +81,7 @@ def _learned(
         dressed_numbers(f, columns)
         or joined_texts(f, columns)
         or many_classes(f, columns, count)
-        or many_thousands(f, columns, count)
+        or many_thousands(f, columns)
         for f in features
     ]
     told = first_of(problems, path, "are not used")
