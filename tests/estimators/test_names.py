@@ -42,6 +42,18 @@ def test_numbers_of_a_part_of_the_nodes_are_their_names(tmp_path: Path, kind: st
             assert right.mean() > 0.9
 
 
+def test_lists_of_numbers_are_the_nodes_that_have_them_as_names() -> None:
+    """Names of a mapping stand in the order in which they occur: places are other nodes."""
+    model = fitted({f"set {e}": members for e, members in enumerate(EDGES)})
+    part = ehnn.estimators.as_hypergraph(EDGES)
+    named = ehnn.estimators.as_hypergraph({f"set {e}": members for e, members in enumerate(EDGES)})
+    assert named.node_names != tuple(range(COUNT))
+    order = np.array(named.node_names)
+    np.testing.assert_allclose(model.predict_proba(part)[order], model.predict_proba(named), atol=1e-6)
+    same = named.replace(node_names=None)  # without its names, nodes are found by their places
+    np.testing.assert_allclose(model.predict_proba(same), model.predict_proba(named), atol=1e-6)
+
+
 def test_frames_keep_numbers_as_names_in_their_order() -> None:
     h = ehnn.estimators.as_hypergraph(pd.DataFrame({"node": [2, 0, 1], "edge": [1, 1, 0]}))
     assert (h.node_names, h.edge_names, h.edges()) == ((0, 1, 2), (0, 1), [[1], [0, 2]])

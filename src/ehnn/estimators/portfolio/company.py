@@ -23,8 +23,9 @@ class Company:
     """The nodes that fit has seen.
 
     In another hypergraph they are found by name; where fit had no names, names that are whole numbers are
-    theirs. Without names, numbers are taken for the same nodes where at least half of the hyperedges (of the
-    smaller hypergraph) are the same sets of numbers; otherwise every node is new.
+    theirs. Where fit had names that are whole numbers, numbers are those names, unless more sets are the same
+    by position. Without names, numbers are taken for the same nodes where at least half of the hyperedges (of
+    the smaller hypergraph) are the same sets of numbers; otherwise every node is new.
 
     Attributes:
         names: of the nodes; None: numbers.
@@ -51,12 +52,21 @@ class Company:
             return np.array([number.get(plain(name), -1) for name in h.node_names], np.int64)
         if (named := _as_numbers(h.node_names)) is not None:
             return np.where((named >= 0) & (named < len(self.target)), named, -1)
-        mine, others = np.unique(self.sets), np.unique(set_hashes(h))
-        shared = np.intersect1d(mine, others, assume_unique=True).size
-        if shared < _SAME * min(len(mine), len(others)) or (not shared and h.num_nodes != len(self.target)):
-            return np.full(h.num_nodes, -1)
         numbers = np.arange(h.num_nodes)
+        shared = self._shared(h, numbers)
+        if (own := _as_numbers(self.names)) is not None:
+            number = {name: i for i, name in enumerate(own.tolist())}
+            named = np.array([number.get(i, -1) for i in range(h.num_nodes)], np.int64)
+            if self._shared(h, np.where(named >= 0, named, len(self.target) + numbers)) >= shared:
+                return named
+        least = min(len(np.unique(self.sets)), len(np.unique(set_hashes(h))))
+        if shared < _SAME * least or (not shared and h.num_nodes != len(self.target)):
+            return np.full(h.num_nodes, -1)
         return np.where(numbers < len(self.target), numbers, -1)
+
+    def _shared(self, h: Hypergraph, numbers: Array) -> int:
+        """How many sets of fit are in ``h``, whose nodes have these ``numbers`` in fit."""
+        return int(np.intersect1d(self.sets, set_hashes(h, numbers)).size)
 
     def written_otherwise(self, h: Hypergraph) -> tuple[Any, Any] | None:
         """A name of fit and the same one of ``h`` as another type, where no name of ``h`` is one of fit."""
