@@ -236,7 +236,7 @@ def test_names_that_differ_in_case_or_form_alone_are_told() -> None:
 
 
 @pytest.mark.parametrize("cells", [["30,000", "9,500"], ["$30", "$95"], ["3%", "9%"], ["1 234", "2 000"]])
-def test_numbers_in_other_clothes_are_told(cells: list[str]) -> None:
+def test_formatted_numbers_are_told(cells: list[str]) -> None:
     text = "".join(f'p{i},"{cells[i % 2]}",{"ab"[i % 2]}\n' for i in range(8))
     Path("n.csv").write_text("node,pay,team\n" + text, encoding="utf-8")
     Path("t.csv").write_text("node,edge\n" + "".join(f"p{i},e\n" for i in range(8)), encoding="utf-8")

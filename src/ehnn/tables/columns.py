@@ -19,9 +19,9 @@ from ehnn.io._csv_values import as_numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
 
 from .alike import other_number
-from .clothes import no_number
 from .frames import FrameTable
 from .layouts import found_columns, open_table
+from .number_formats import no_number
 from .sheet import Columns, Sheet
 
 MAX_CATEGORIES = 64

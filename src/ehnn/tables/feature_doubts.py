@@ -15,9 +15,9 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import as_numbers
 
 from .alike import known_as
-from .clothes import DRESSED, no_number, thousands
 from .columns import Feature, Number, values_of
 from .lists import joined_classes
+from .number_formats import FORMATTED, no_number, thousands
 from .sheet import Columns
 
 _NAMELESS = re.compile(r"Unnamed: \d+")
@@ -135,9 +135,9 @@ def many_thousands(feature: Feature, columns: Columns) -> str | None:
     return f"{table.path}: column {short(feature.column)} has {told}" if told else None
 
 
-def dressed_numbers(feature: Feature, columns: Columns) -> str | None:
-    """A remark where the texts that are read as classes are numbers in other clothes, such as ``30,000``."""
-    if isinstance(feature, Number) or not all(map(DRESSED.fullmatch, feature.values)):
+def formatted_numbers(feature: Feature, columns: Columns) -> str | None:
+    """A remark where the texts that are read as classes are formatted numbers, such as ``30,000``."""
+    if isinstance(feature, Number) or not all(map(FORMATTED.fullmatch, feature.values)):
         return None
     text = next((value for value in feature.values if no_number(value)), None)
     if text is None:

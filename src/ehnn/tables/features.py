@@ -6,10 +6,17 @@ from collections.abc import Sequence
 
 from ehnn._utils.validation import short
 
-from .clothes import why_texts
 from .columns import Feature, learn_feature, values_of
-from .feature_doubts import counts_rows, dressed_numbers, first_of, joined_texts, many_classes, many_thousands
+from .feature_doubts import (
+    counts_rows,
+    first_of,
+    formatted_numbers,
+    joined_texts,
+    many_classes,
+    many_thousands,
+)
 from .layouts import expand
+from .number_formats import why_texts
 from .reader import Reader
 from .sheet import Columns, Sheet
 
@@ -78,7 +85,7 @@ def _learned(
         raise ValueError(f"--feature-columns: {problems[0]}")
     features = tuple(f for f in found if not isinstance(f, str))
     doubts = [
-        dressed_numbers(f, columns)
+        formatted_numbers(f, columns)
         or joined_texts(f, columns)
         or many_classes(f, columns, count)
         or many_thousands(f, columns)

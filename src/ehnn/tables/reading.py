@@ -13,12 +13,12 @@ from ehnn._utils.optional import suggest
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
-from .clothes import thousands
 from .columns import values_of
 from .feature_doubts import like_labels
 from .features import choose_features
 from .labels import class_remarks, read_labels
 from .layouts import Layout
+from .number_formats import thousands
 from .reader import TASKS, Reader, Source
 from .sheet import Sheet
 

@@ -1,4 +1,4 @@
-"""Numbers that are written in other clothes than programs read."""
+"""Numbers formatted for people, such as ``30,000`` or ``12 %``."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from ehnn._utils.validation import short
 from ehnn.io._csv_table import Table
 
-DRESSED = re.compile(r"[-+(]?\s*[$€£¥%]?\s*[-+]?\d[\d.,' \u00a0\u202f]*\s*[$€£¥%]?\)?")
+FORMATTED = re.compile(r"[-+(]?\s*[$€£¥%]?\s*[-+]?\d[\d.,' \u00a0\u202f]*\s*[$€£¥%]?\)?")
 """A number with a sign of a currency, per cent, or signs between thousands."""
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 
 
 def no_number(text: str) -> str:
-    """A hint where a text is a number in other clothes."""
+    """A hint where a text is a formatted number."""
     hint = "; write numbers without currencies, % and signs between thousands"
-    return hint if DRESSED.fullmatch(text) and not _is_float(text) else ""
+    return hint if FORMATTED.fullmatch(text) and not _is_float(text) else ""
 
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}([./])\d{1,2}\1\d{2,4}.*", re.DOTALL)
@@ -24,14 +24,14 @@ _UNIT = re.compile(r"[-+]?\d[\d.,]*\s?([^\W\d_]{1,4}|°C|°F)")
 
 
 def why_texts(texts: Sequence[str]) -> str:
-    """A hint where all texts are dates, numbers with one unit, or numbers in other clothes."""
+    """A hint where all texts are dates, numbers with one unit, or formatted numbers."""
     if texts and all(map(_DATE.fullmatch, texts)):
         return "; write dates as numbers, such as days"
     units = [_UNIT.fullmatch(text) for text in texts]
     if all(units) and len({unit[1] for unit in units if unit}) == 1:
         return "; write numbers without their unit"
-    dressed = map(no_number, texts) if all(map(DRESSED.fullmatch, texts)) else ()
-    return next(filter(None, dressed), "")
+    hints = map(no_number, texts) if all(map(FORMATTED.fullmatch, texts)) else ()
+    return next(filter(None, hints), "")
 
 
 def _is_float(text: str) -> bool:
