@@ -68,6 +68,9 @@ def test_a_quick_trial_does_not_replace_a_fuller_figure():
     assert fuller(row(runs=5, command=cut), there) == "5 runs, 1000 steps"
     few = "x --epochs 20 --iterations 100 --test-pairs 4"
     assert fuller(row(runs=5, command=few), there) == "5 runs, 1000 steps"
+    searched = [row(command="x --choices 3 --epochs 9")]
+    assert fuller(row(command="x --choices 1 --epochs 9"), searched) == "3 runs, 9 epochs"
+    assert fuller(row(command="x --choices 3 --epochs 9"), searched) is None
 
 
 @pytest.mark.parametrize("key", ["setting", "model", "selection", "metric"])

@@ -131,6 +131,17 @@ def write_unless_fuller(
     return False
 
 
+def write_each_unless_fuller(
+    name: str, rows: Iterable[dict[str, Any]], out: Path | str, say: Callable[[str], None]
+) -> None:
+    """`write_unless_fuller` of the rows of each model and setting."""
+    together: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        together.setdefault(f"{row['model']}, {row['setting']}", []).append(row)
+    for what, own in together.items():
+        write_unless_fuller(name, own, out, say, what)
+
+
 def finished(
     experiment: Experiment, runs_dir: Path, seeds: Sequence[int], epochs: int | None = None
 ) -> list[Cell]:

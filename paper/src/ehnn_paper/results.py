@@ -80,15 +80,16 @@ def fuller(row: Mapping[str, Any], rows: Iterable[Mapping[str, Any]], usual: int
     """What stands among ``rows`` in the place of ``row``, if it is of more runs or of longer training.
 
     A quick trial should not replace such a figure. Training is as long as the commands say: epochs, times the
-    iterations of one; ``usual`` where they name none. Nor should one that was judged on fewer test pairs.
-    None if nothing is there or it may be replaced.
+    iterations of one; ``usual`` where they name none. Nor should one that was judged on fewer test pairs, or
+    whose model had fewer settings to choose from. None if nothing is there or it may be replaced.
     """
     place = [key for key in IDENTITY if key in row]
     for there in rows:
         if all(there[key] == row[key] for key in place):
             before, now = (steps_of(r["command"], usual) for r in (there, row))
-            judged, judges = (_test_pairs(r["command"]) for r in (there, row))
-            if there["runs"] > row["runs"] or before > now or judged > judges:
+            judged, judges = (_number_of("test-pairs", r["command"], math.inf) for r in (there, row))
+            searched, searches = (_number_of("choices", r["command"], 1) for r in (there, row))
+            if there["runs"] > row["runs"] or before > now or judged > judges or searched > searches:
                 unit = "steps" if "--iterations" in there["command"] else "epochs"
                 return f"{there['runs']} runs, {before} {unit}"
     return None
@@ -109,10 +110,10 @@ def steps_of(command: str, usual: int = 1) -> int:
     return math.prod(found) if found else usual
 
 
-def _test_pairs(command: str) -> float:
-    """Where a command names none, it is all of them."""
-    found = re.search(r"--test-pairs[ =](\d+)", command)
-    return int(found[1]) if found else math.inf
+def _number_of(option: str, command: str, unnamed: float) -> float:
+    """The number that a command gives to an option."""
+    found = re.search(rf"--{option}[ =](\d+)", command)
+    return int(found[1]) if found else unnamed
 
 
 def summary(values: Sequence[float]) -> dict[str, Any]:

@@ -111,6 +111,25 @@ def test_one_run_has_no_spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert {(r["mean"], r["std"], r["runs"]) for r in read_rows("benchmark", tmp_path)} == {(50.0, None, 1)}
 
 
+def test_a_quick_trial_does_not_replace_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ehnn_paper.sweep import Chosen
+
+    def run(value: float, choices: int) -> list[str]:
+        said: list[str] = []
+        chosen = [("zoo", "mlp", Chosen([value, value], [0, 0], (), []))]
+        monkeypatch.setattr(table, "choose", lambda *rest: chosen)
+        same = {"data_dir": "", "runs": 2, "out": tmp_path, "say": said.append}
+        table.reproduce(["zoo"], ["mlp"], choices=choices, **same)
+        return said
+
+    monkeypatch.setattr(table, "sweep", lambda *args, **options: 0)
+    run(50.0, 3)
+    assert any("keeps its figure" in text for text in run(90.0, 1))
+    assert {r["mean"] for r in read_rows("benchmark", tmp_path)} == {50.0}
+    run(60.0, 3)
+    assert {r["mean"] for r in read_rows("benchmark", tmp_path)} == {60.0}
+
+
 def test_packages_are_without_tags_and_names_that_are_no_package(tmp_path: Path) -> None:
     np.savez(
         tmp_path / "few.npz", node=[0, 1, 3, 0, 2, 3, 1, 2, 0], edge=[0, 0, 0, 1, 1, 2, 3, 3, 3],

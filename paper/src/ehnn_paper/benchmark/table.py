@@ -25,6 +25,7 @@ from ehnn.nn import pairs_path
 from ehnn.nn.named import NAMED, Named
 from ehnn.tasks.node_classification import NodeClassification
 from ehnn.training import TrainConfig, fit
+from ehnn_paper.experiment import write_each_unless_fuller
 from ehnn_paper.nodes.inputs import PreparedNodes
 from ehnn_paper.results import provenance, read_rows, summary, write_rows
 from ehnn_paper.sweep import Found, Trial, choose, sweep
@@ -147,7 +148,7 @@ def reproduce(
     numbers = {"choices": choices, "runs": runs, "epochs": epochs, "first-seed": first_seed}
     command = " ".join(["ehnn reproduce benchmark", *(f"--{name} {n}" for name, n in numbers.items())])
     seeds = range(first_seed, first_seed + runs)
-    write_rows(EXPERIMENT, list(rows(asked, folder, command, seeds)), out)
+    write_each_unless_fuller(EXPERIMENT, rows(asked, folder, command, seeds), out, say)
     write_rows(EXPERIMENT, rank_rows(read_rows(EXPERIMENT, out), command), out)
     draw(out, say)
     return missing

@@ -24,7 +24,8 @@ from ehnn.estimators import HypergraphClassifier
 from ehnn.estimators.models import Plan
 from ehnn.estimators.portfolio.graph_table import GraphTable
 from ehnn.training import TrainConfig, fit
-from ehnn_paper.results import provenance, summary, write_rows
+from ehnn_paper.experiment import write_each_unless_fuller
+from ehnn_paper.results import provenance, summary
 from ehnn_paper.sweep import Found, Trial, choose, sweep
 
 from .data import FOLDS, Labelled, parts_of, read_graphs
@@ -176,7 +177,7 @@ def reproduce(
         asked, partial(compute, device, data_dir), runs_dir / EXPERIMENT, jobs=jobs, minutes=minutes, say=say
     )
     command = f"ehnn reproduce graphs --choices {choices} --first-seed {seed}"
-    write_rows(EXPERIMENT, list(rows(asked, runs_dir / EXPERIMENT, command, seed)), out)
+    write_each_unless_fuller(EXPERIMENT, rows(asked, runs_dir / EXPERIMENT, command, seed), out, say)
     return missing
 
 
