@@ -67,6 +67,7 @@ def test_text_that_is_not_utf_8() -> None:
     ("arguments", "code", "message"),
     [
         ("--data membrs.csv --label-column team", 1, "no file membrs.csv (did you mean members.csv?)"),
+        ("--data https://a.b/c.csv --label-column team", 1, "https:/a.b/c.csv; download it first"),
         (
             "FILE --label-column team",
             2,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -87,7 +88,9 @@ def _warnings_as_notes() -> Iterator[None]:
 
 
 def _near(name: str) -> str:
-    """A file of almost the same name in the same folder, as a hint."""
+    """A file of almost the same name in the same folder, as a hint; what to do with an address of the web."""
+    if re.match(r"(https?|ftp|s3|gs|hdfs):/", name):
+        return "; download it first: files are read from this machine"
     path = Path(name)
     there = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
     close = difflib.get_close_matches(path.name, there, n=1)
