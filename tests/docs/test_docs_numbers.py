@@ -22,8 +22,6 @@ RESULTS = {
 PAGES = {"docs/benchmark.md": ("benchmark",), "docs/tasks/hypergraphs.md": ("graphs",)}
 """Page → tables; other pages: any."""
 OTHERS = {
-    ("README.md", "86.4"): "printed by make demo, whose output a test compares",
-    ("README.md", "26.3"): "printed by make demo, whose output a test compares",
     **{
         ("docs/results.md", n): "other settings of EHNN; the table names the commit of each"
         for n in (
