@@ -19,7 +19,7 @@ RESULTS = {
     "Speed": ("cost", "walmart", "scale", "peers", "k-edge-speed", "linear", "ops", "build", "sampling"),
 }
 """Section of docs/results.md → the tables that its numbers may come from; other sections: any."""
-PAGES = {"docs/benchmark.md": ("benchmark",), "docs/tasks/hypergraphs.md": ("graphs",)}
+PAGES = {"docs/benchmark.md": ("benchmark", "inputs"), "docs/tasks/hypergraphs.md": ("graphs",)}
 """Page → tables; other pages: any."""
 OTHERS = {
     **{
