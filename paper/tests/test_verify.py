@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ehnn_paper import verify
+from ehnn_paper.k_edge import KEdge
 from ehnn_paper.results import read_rows, write_rows
 from ehnn_paper.sweep import Trial
 
@@ -30,6 +31,14 @@ def test_a_row_holds_within_two_standard_errors_of_the_difference() -> None:
     assert verify.compare(row(mean=96.0 - 2 * 1.5275 + 0.01), values).holds
     assert not verify.compare(row(mean=96.0 - 2 * 1.5275 - 0.01), values).holds
     assert not verify.compare(row(mean=96.0 + 2 * 1.5275 + 0.01), values).holds
+
+
+def test_a_deviation_over_draws_counts_draws_and_perfect_rows_may_differ_by_a_tenth() -> None:
+    over_draws = row(mean=90.0, std=3.0, runs=15, settings={"draws": 9})  # standard error 3/√9 = 1
+    assert verify.compare(over_draws, [92.0, 92.0]).standard_error == pytest.approx(1)
+    perfect = row(mean=99.95, std=0.0, runs=15, settings={"draws": 5})
+    assert verify.compare(perfect, [100.0, 100.0]).holds
+    assert not verify.compare(perfect, [99.8, 99.8]).holds
 
 
 def test_the_sample_has_only_rows_that_can_be_compared_and_repeats_with_its_seed() -> None:
@@ -56,6 +65,38 @@ def test_the_report_and_the_status(
     assert verify.main(given) == status
     check = json.loads(out.read_text())["checks"][0]
     assert (check["published"], check["fresh"], check["holds"]) == (90.0, sum(values) / 2, not status)
+    assert check["command"] == "python -m ehnn_paper.verify --tables nodes --count 2 --runs 2 --seed 0"
+
+
+def test_the_report_keeps_the_checks_of_other_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_rows("nodes", [row()], tmp_path)
+    monkeypatch.setattr(verify, "train", lambda *_: [{"test": value} for value in (89.0, 91.0)])
+    monkeypatch.setattr(verify, "load", lambda *_: _hypergraph())
+    out = tmp_path / "verified.json"
+    out.write_text('{"checks": [{"table": "graphs", "fresh": 1.0}, {"table": "nodes", "fresh": 2.0}]}')
+    given = ["--results", str(tmp_path), "--out", str(out), "--runs", "2", "--tables", "nodes"]
+    assert verify.main(given) == 0
+    assert [(c["table"], c["fresh"]) for c in json.loads(out.read_text())["checks"]] == [
+        ("graphs", 1.0), ("nodes", 90.0)
+    ]  # fmt: skip
+
+
+def test_k_edge_is_trained_on_fresh_draws_as_long_as_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = row(
+        experiment="k-edge-draws", setting="extrapolation", model="ehnn-mlp",
+        command="ehnn reproduce k-edge-draws --epochs 1",
+    )  # fmt: skip
+    tasks = []
+
+    def small(setting: str, draw: int, device: str) -> KEdge:
+        tasks.append((setting, draw))
+        return KEdge(setting, seed=draw, train=2, valid=2, test=2, batch_size=2, partitions=1)
+
+    monkeypatch.setattr(verify, "draw_of", small)
+    found = verify.TABLES["k-edge-draws"].fresh(asked, 2, "cpu", None)
+    assert len(found) == 2
+    assert all(0 <= value <= 100 for value in found)
+    assert tasks == [("extrapolation", verify.FIRST_SEED), ("extrapolation", verify.FIRST_SEED + 1)]
 
 
 def test_fresh_runs_choose_among_the_settings_of_the_row(monkeypatch: pytest.MonkeyPatch) -> None:

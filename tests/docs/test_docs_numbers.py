@@ -19,11 +19,9 @@ RESULTS = {
     "Speed": ("cost", "walmart", "scale", "peers", "k-edge-speed", "linear", "ops", "build", "sampling"),
 }
 """Section of docs/results.md → the tables that its numbers may come from; other sections: any."""
-PAGES = {"docs/benchmark.md": ("benchmark",), "docs/tasks/hypergraphs.md": ("graphs",)}
+PAGES = {"docs/benchmark.md": ("benchmark", "inputs"), "docs/tasks/hypergraphs.md": ("graphs",)}
 """Page → tables; other pages: any."""
 OTHERS = {
-    ("README.md", "86.4"): "printed by make demo, whose output a test compares",
-    ("README.md", "26.3"): "printed by make demo, whose output a test compares",
     **{
         ("docs/results.md", n): "other settings of EHNN; the table names the commit of each"
         for n in (

@@ -21,6 +21,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "debian": roles.debian,
     "default-times": accuracy.default_times,
     "defaults": accuracy.defaults,
+    "demo-draws": accuracy.demo_draws,
     "edge-labels": roles.edge_labels,
     "later-models": accuracy.later_models,
     "few-runs": accuracy.few_runs,
