@@ -134,6 +134,12 @@ def test_seeds_are_in_range(seed: int) -> None:
         ehnn.NodeClassifier(**FAST, random_state=seed).fit(h, y.tolist())
 
 
+@pytest.mark.parametrize("flag", ["verbose", "residual"])
+def test_words_for_yes_and_no_are_refused(flag: str) -> None:
+    with pytest.raises(ValueError, match=f"{flag} must be True or False, got 'no'"):
+        ehnn.NodeClassifier(**{flag: "no"}).fit(*circles())
+
+
 def test_options_are_of_our_layers() -> None:
     plan = {"model": "ehnn-mlp", "width": 8, "dropout": 0.0, "options": {"aggregation": "sum"}, "epochs": 9}
     specs = node_members(NodeTable(circles()[0]), Output("classes", 2), 60, plan, 10.0)

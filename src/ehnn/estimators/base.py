@@ -183,6 +183,9 @@ class Estimator:
             raise ValueError(f"random_state must be an integer, got {self.random_state!r}")
         if not 0 <= self.random_state < 2**63:
             raise ValueError(f"random_state must be from 0 to 2⁶³ − 1, got {self.random_state!r}")
+        for name in ("verbose", "residual"):
+            if isinstance(value := getattr(self, name, None), str):  # "no" counts as true
+                raise ValueError(f"{name} must be True or False, got {value!r}")
         return Plan(self.model, as_count(self.width, "width", 1), self.dropout, self.options)
 
     def _device(self) -> torch.device:
