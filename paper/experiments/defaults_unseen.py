@@ -3,9 +3,10 @@
     python paper/experiments/defaults.py --data-dir DATA --datasets unseen --threads 1
 
 Tables of scikit-learn become hypergraphs: a hyperedge for each row with its five nearest rows (``…-near``),
-or for each fifth of the values of each column (``…-bins``). Graphs of NetworkX have a hyperedge for each
-closed neighbourhood. Of sets called ``…-few`` three labels of each class are known. Made sets have labels,
-features or hyperedges that say nothing, a huge class, or few rows.
+or for each fifth of the values of each column (``…-bins``); ``…-noisy`` are ``…-near`` with 100 columns of
+noise more. Graphs of NetworkX have a hyperedge for each closed neighbourhood. Of sets called ``…-few`` three
+labels of each class are known. Made sets have labels, features or hyperedges that say nothing, a huge class,
+or few rows.
 """
 
 from __future__ import annotations
@@ -37,6 +38,13 @@ def bins(x: Array, y: Array) -> sets.Data:
     place = np.stack([np.searchsorted(np.quantile(c, (0.2, 0.4, 0.6, 0.8)), c) for c in x.T], 1)
     edges = [np.flatnonzero(c == k).tolist() for c in place.T for k in range(5)]
     return _data([e for e in edges if e], x, y)
+
+
+def noisy(x: Array, y: Array) -> sets.Data:
+    """`near`, and 100 columns of noise among the features."""
+    data = near(x, y)
+    noise = torch.from_numpy(np.random.default_rng(12).standard_normal((len(y), 100))).float()
+    return replace(data, h=data.h.replace(x=torch.cat([data.h.x, noise], 1)))
 
 
 def _data(edges: list[list[int]], x: Array | None, y: Array) -> sets.Data:
@@ -103,6 +111,7 @@ SETS: dict[str, Callable[[], sets.Data]] = {
         for table in ("iris", "wine", "breast_cancer", "digits")
         for shape in (near, bins)
     },
+    **{f"{table}-noisy": partial(_table, table, noisy) for table in ("iris", "wine", "breast_cancer")},
     "wine-few": partial(_table, "wine", near, True),
     "digits-few": partial(_table, "digits", near, True),
     "tiny": partial(made, 40, 2, x=0.7, company=0.5),
