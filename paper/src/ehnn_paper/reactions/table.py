@@ -92,8 +92,8 @@ def _write(
         for metric, found in values.items()
     ]  # fmt: skip
     write_unless_fuller("reactions", rows, asked.results, print, f"{model}, {setting}")
-    shown = ", ".join(f"{row['metric']} {shown(row)}" for row in rows)
-    print(f"{setting:30} {model:20} {shown}", flush=True)
+    figures = ", ".join(f"{row['metric']} {shown(row)}" for row in rows)
+    print(f"{setting:30} {model:20} {figures}", flush=True)
 
 
 TASKS: dict[str, Callable[[Asked], None]] = {
