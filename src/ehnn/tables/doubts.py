@@ -16,20 +16,10 @@ from .frames import FrameTable
 from .layouts import Layout
 from .lists import list_among
 
-_SUMS = frozenset(
-    (
-        "total",
-        "grand total",
-        "subtotal",
-        "sum",
-        "summe",
-        "gesamt",
-        "gesamtergebnis",
-        "insgesamt",
-        "totale",
-        "итого",
-    )
-)
+_SUMS = frozenset((
+    "total", "grand total", "subtotal", "sum", "summe", "gesamt", "gesamtergebnis", "insgesamt", "totale",
+    "итого",
+))  # fmt: skip
 _SHORTENED = re.compile(r"\d(\.\d+)?E\+?\d+")
 
 

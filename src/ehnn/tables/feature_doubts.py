@@ -24,10 +24,10 @@ _NAMELESS = re.compile(r"Unnamed: \d+")
 _COUNTERS = frozenset(
     ("#", "id", "index", "level_0", "no", "nr", "number", "row", "row_id", "rowid", "rownum")
 )
-
-
 _SHOWN = 5
 """Columns that are named each in a remark of its own."""
+_ENOUGH = 10
+"""Rows in which a column must say the same as the label to be told."""
 
 
 def first_of(remarks: Sequence[str], path: str, what: str) -> list[str]:
@@ -92,10 +92,6 @@ def many_classes(feature: Feature, columns: Columns, count: int) -> str | None:
         return None
     classes = f"is read as {len(feature.values)} classes, of {there} texts"
     return f"{columns.table.path}: column {short(feature.column)} {classes}"
-
-
-_ENOUGH = 10
-"""Rows in which a column must say the same as the label to be told."""
 
 
 def like_labels(features: Sequence[Feature], columns: Columns, y: Sequence[Any]) -> list[str]:
