@@ -60,6 +60,21 @@ def test_features_are_found_where_company_says_nothing() -> None:
     assert np.mean(fitted.predict(mixed.replace(x=x))[asked] == y[asked]) > 0.85
 
 
+def test_trees_read_features_alone_where_company_says_nothing() -> None:
+    """Whether the product of two features is positive: neither linear models nor votes can tell."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(400, 2, generator=generator)
+    edges = torch.randperm(400, generator=generator).reshape(100, 4).tolist()
+    y = (x.prod(1) > 0).int().numpy()
+    h = ehnn.Hypergraph.from_edges(edges, num_nodes=400, x=x)
+    fitted = ehnn.NodeClassifier(width=8, epochs=3).fit(h, hidden(y))
+    assert fitted.model_.portfolio.new_weights.get("boosting: features", 0) > 0.3
+    asked = np.arange(400) % 3 == 0
+    assert fitted.score(h, [int(v) if a else None for v, a in zip(y, asked, strict=True)]) > 0.85
+    new = fitted.predict(ehnn.Hypergraph.from_edges([], num_nodes=100, x=x[asked][:100]))  # without company
+    assert np.mean(new == y[asked][:100]) > 0.85
+
+
 def test_networks_are_tried_and_saved(tmp_path: Path) -> None:
     h, y = circles(30)
     h = h.replace(node_names=[f"p{i}" for i in range(30)])

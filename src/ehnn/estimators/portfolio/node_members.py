@@ -68,7 +68,10 @@ def node_members(
     specs += [_gated(spec) for spec in specs if gated and {"x", "smooth"} & set(spec.blocks)]
     mlp, *others = _learners(table, output, labelled, votes)
     networks = _networks(table, votes, plan, share)
-    return [*specs, mlp, *networks[:1], *members, *others, *networks[1:]]
+    alone = []
+    if votes and table.has_features:
+        alone = [_boosting("boosting: features", ("small", "degree"), table, output, labelled)]
+    return [*specs, mlp, *networks[:1], *members, *others, *networks[1:], *alone]
 
 
 def _gated(spec: Spec) -> Spec:
@@ -106,11 +109,15 @@ def _learners(table: NodeTable, output: Output, labelled: int, votes: tuple[str,
         seconds = mlp_seconds(labelled, count(blocks), Schedule(epochs))
         return Spec(f"MLP: {name}", "mlp", blocks, net, new, seconds)
 
-    read = (*small, "degree", *votes)
-    trees = boosting_seconds(labelled, count(read), output)
-    boosting = Spec("boosting", "boosting", read, (), not votes, trees)
+    boosting = _boosting("boosting", (*small, "degree", *votes), table, output, labelled)
     specs = [mlp("all", (*smooth, "degree", *votes, "spectral"), False), boosting] if votes else [boosting]
     return [*specs, mlp("smoothed features", ("smooth", "degree"), True)] if smooth else specs
+
+
+def _boosting(name: str, blocks: tuple[str, ...], table: NodeTable, output: Output, labelled: int) -> Spec:
+    """Boosted trees; those that read no votes are for rows of unknown company too."""
+    seconds = boosting_seconds(labelled, _Columns(table, output.width)(blocks), output)
+    return Spec(name, "boosting", blocks, (), not {*blocks} & {*LABELS}, seconds)
 
 
 def _networks(table: NodeTable, votes: tuple[str, ...], plan: dict[str, Any], share: float) -> list[Spec]:
