@@ -232,6 +232,28 @@ def test_points_between_thousands_are_told(regression: bool) -> None:
     assert ehnn.tables.read(pairs, label, nodes="n.csv", regression=regression).remarks == []
 
 
+@pytest.mark.parametrize("regression", [False, True])
+@pytest.mark.parametrize(
+    ("cells", "others"),
+    [
+        (["-999", "18", "25", "90"], "the number -999 in 3 rows, and others from 18 to 90"),
+        (["1", "2", "5", "99"], "the number 99 in 3 rows, and others from 1 to 5"),
+        ([-9999.0, 0.5, 1.5, 2.5], "the number -9999 in 3 rows, and others from 0.5 to 2.5"),
+        (["-999", "-998", "990", "1000"], ""),  # a range of its own
+        (["-1", "1", "2", "3"], ""),
+        (["99", "0", "50", "100"], ""),
+    ],
+)
+def test_codes_for_missing_numbers_are_told(cells: list[Any], others: str, regression: bool) -> None:
+    nodes = pd.DataFrame({"node": list("abcdefghijkl"), "team": list("xy") * 6, "age": cells * 3})
+    pairs = pd.DataFrame({"node": nodes["node"], "edge": "e"})
+    found = ehnn.tables.read(pairs, "age" if regression else "team", nodes=nodes, regression=regression)
+    told = (
+        f"the table of nodes: column 'age' has {others}; where it stands for a missing number, leave it blank"
+    )
+    assert found.remarks == ([told] if others else [])
+
+
 @pytest.mark.parametrize(
     ("pattern", "hint"),
     [

@@ -15,9 +15,9 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import as_numbers
 
 from .alike import known_as
-from .columns import Feature, Number, values_of
+from .columns import Feature, Number, Values, values_of
 from .lists import joined_classes
-from .number_formats import FORMATTED, no_number, thousands
+from .number_formats import FORMATTED, missing_code, no_number, thousands
 from .sheet import Columns
 
 _NAMELESS = re.compile(r"Unnamed: \d+")
@@ -122,13 +122,19 @@ def joined_texts(feature: Feature, columns: Columns) -> str | None:
     return f"{columns.table.path}: column {short(feature.column)} {told} of 0 and 1 for each word"
 
 
-def many_thousands(feature: Feature, columns: Columns) -> str | None:
-    """`thousands` of a column of numbers."""
-    table = columns.table
-    told = (
-        thousands(table.column(feature.column).texts.tolist(), table) if isinstance(feature, Number) else ""
-    )
-    return f"{table.path}: column {short(feature.column)} has {told}" if told else None
+def odd_numbers(feature: Feature, columns: Columns, count: int) -> str | None:
+    """`doubtful_numbers` of a column of numbers."""
+    if not isinstance(feature, Number):
+        return None
+    told = doubtful_numbers(values_of(columns, feature.column, count), columns.table)
+    return f"{columns.table.path}: column {short(feature.column)} has {told}" if told else None
+
+
+def doubtful_numbers(values: Values, table: Table) -> str:
+    """`thousands` or `missing_code` of a column whose texts are all numbers."""
+    codes, counts = np.unique(values.codes[values.codes >= 0], return_counts=True)
+    texts = values.texts[codes].tolist()
+    return thousands(texts, table) or missing_code(texts, as_numbers(texts, table), counts)
 
 
 def formatted_numbers(feature: Feature, columns: Columns) -> str | None:

@@ -13,7 +13,7 @@ from .feature_doubts import (
     formatted_numbers,
     joined_texts,
     many_classes,
-    many_thousands,
+    odd_numbers,
 )
 from .layouts import expand
 from .number_formats import why_texts
@@ -88,7 +88,7 @@ def _learned(
         formatted_numbers(f, columns)
         or joined_texts(f, columns)
         or many_classes(f, columns, count)
-        or many_thousands(f, columns)
+        or odd_numbers(f, columns, count)
         for f in features
     ]
     told = first_of(problems, path, "are not used")

@@ -1,9 +1,11 @@
-"""Numbers formatted for people, such as ``30,000`` or ``12 %``."""
+"""Numbers formatted for people, such as ``30,000`` or ``12 %``, and numbers that stand for none."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+
+import numpy as np
 
 from ehnn._utils.validation import short
 from ehnn.io._csv_table import Table
@@ -12,6 +14,7 @@ FORMATTED = re.compile(r"[-+(]?\s*[$€£¥%]?\s*[-+]?\d[\d.,' \u00a0\u202f]*\s*
 """A number with a sign of a currency, per cent, or signs between thousands."""
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}([./])\d{1,2}\1\d{2,4}.*", re.DOTALL)
+_NINES = re.compile(r"-?99+(\.0+)?")
 _UNIT = re.compile(r"[-+]?\d[\d.,]*\s?([^\W\d_]{1,4}|°C|°F)")
 
 
@@ -50,3 +53,24 @@ def thousands(texts: Sequence[str], table: Table) -> str:
         f"{short(pointed[0])}, which is read as {float(pointed[0]):g}; where the point is between thousands, "
         "leave it out"
     )
+
+
+def missing_code(texts: Sequence[str], numbers: np.ndarray, counts: np.ndarray) -> str:
+    """A remark where the least or the largest number is written in nines, occurs in several rows, and is
+    farther from the others than these are from each other: -999 may stand for a missing number.
+
+    Args:
+        texts: the distinct texts of a column.
+        numbers: what they are read as, all finite.
+        counts: the rows of each.
+    """
+    for place in {int(numbers.argmin()), int(numbers.argmax())} if len(numbers) > 2 else ():
+        rest = np.delete(numbers, place)
+        low, high = float(rest.min()), float(rest.max())
+        code = numbers[place]
+        if not _NINES.fullmatch(texts[place]) or counts[place] < 2:
+            continue
+        if max(low - code, code - high) > high - low > 0:
+            others = f"the number {code:g} in {counts[place]} rows, and others from {low:g} to {high:g}"
+            return f"{others}; where it stands for a missing number, leave it blank"
+    return ""

@@ -14,11 +14,10 @@ from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
 from .columns import values_of
-from .feature_doubts import like_labels
+from .feature_doubts import doubtful_numbers, like_labels
 from .features import choose_features
 from .labels import class_remarks, read_labels
 from .layouts import Layout
-from .number_formats import thousands
 from .reader import TASKS, Reader, Source
 from .sheet import Sheet
 
@@ -218,8 +217,8 @@ def _labels(reader: Reader, sheet: Sheet, h: Hypergraph) -> tuple[list[Any], lis
     y = read_labels(columns, reader.label, count, reader.regression, hint)
     told = class_remarks(y)
     if reader.regression:
-        values = values_of(columns, reader.label, count).used
-        told = list(filter(None, [thousands(values, columns.table)]))
+        odd = doubtful_numbers(values_of(columns, reader.label, count), columns.table)
+        told = [odd] if odd else []
     of_labels = {"sets": (sheet.edges, reader.edge_features), "nodes": (sheet.nodes, reader.node_features)}
     about, features = of_labels.get(reader.task, (None, ()))
     same = [] if about is None else like_labels(features, about, y)
