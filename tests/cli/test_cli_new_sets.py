@@ -43,17 +43,21 @@ def test_new_sets_are_judged_as_well_as_held_out_ones(
         assert accuracy(part) >= 0.8
 
 
-def test_a_network_without_columns_says_that_it_knows_no_names(
+def test_a_network_without_columns_knows_the_members_of_new_sets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    rows = baskets(60)
-    write(tmp_path / "train.csv", HEADER, rows[:50])
-    write(tmp_path / "new.csv", HEADER, rows[50:])
-    run("train", "--data", "train.csv", "--label-column", "kind", "--out", "m", *QUICK)
-    told = run("predict", "--model", "m", "--data", "new.csv")
-    assert told.count("Note: the model 'ehnn-mlp' has no features to read but degrees and orders") == 1
-    assert "has no features" not in run("predict", "--model", "m", "--data", "train.csv", "--force")
+    rows = baskets(120)
+    write(tmp_path / "train.csv", HEADER, rows[:100])
+    write(tmp_path / "new.csv", HEADER, rows[100:])
+    network = ("--model", "hgnn", "--epochs", "100", "--width", "16", "--lr", "0.01", "--device", "cpu")
+    run("train", "--data", "train.csv", "--label-column", "kind", "--out", "m", *network)
+    run("predict", "--model", "m", "--data", "new.csv")
+    assert accuracy(rows[100:]) >= 0.8
+    nothing = [(name, items.upper(), kind) for name, items, kind in rows[100:]]
+    write(tmp_path / "new.csv", HEADER, nothing)
+    told = run("predict", "--model", "m", "--data", "new.csv", "--force")
+    assert told.count("nothing in this hypergraph was there in fit") == 1
 
 
 def test_everything_new_is_judged_by_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

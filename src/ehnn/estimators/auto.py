@@ -42,6 +42,11 @@ class Seen:
     passes: Array
     hidden: Array
 
+    @classmethod
+    def of_rows(cls, nodes: Array, edges: int) -> Seen:
+        """Nodes with these numbers in fit, in new hyperedges."""
+        return cls(nodes, np.full(edges, -1), passes_of(nodes), np.zeros(0, np.int64))
+
     def copies(self, nodes: Array, edges: Array, count: int, hidden: Array) -> Seen:
         """Of a batch of ``count`` times the same part of the hypergraph."""
         own, passes = np.tile(self.nodes[nodes], count), np.tile(self.passes[nodes], count)

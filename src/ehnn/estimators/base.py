@@ -86,7 +86,9 @@ class Estimator:
         dropout: between the layers.
         options: further arguments of the layer or baseline; with ``model="auto"``, of EHNN-MLP.
         features: of nodes: ``"given"``, ``"structural"`` (degrees, orders: see `structural_features`),
-            ``"both"``, or ``"auto"``, which is given ones where there are any.
+            ``"both"``, ``"all"`` (these and spectral features of the incidence matrix; not of whole
+            hypergraphs), or ``"auto"``: given ones where there are any, degrees and orders where hyperedges
+            alone have some, else degrees, orders and spectral features.
         lr, weight_decay: of Adam; ``"auto"`` has its own.
         epochs: the most passes over the data.
         patience: stop after so many epochs without a better validation metric; None never does.

@@ -1,10 +1,9 @@
-"""What a model reads of each node: given features, structural ones, or both; standardised."""
+"""What a network reads of each node: given features, degrees and orders, spectral ones; standardised."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,27 +14,44 @@ from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
 from .finite import HUGE, finite_columns
+from .portfolio.company import Company
+from .portfolio.node_table import RANK, incidence_matrix
+from .portfolio.spectral import spectral_features
 from .sketches import STEPS, sketch_features
+from .storage import plain_name
 
 _TENSORS = ("mean", "scale", "edge_mean", "edge_scale")
 FEATURES = ("auto", "given", "structural", "both")
+ALL = "all"
+"""Given features, structural and spectral ones: for the nodes of one hypergraph."""
 
 
 STRUCTURAL = 5
 """Channels of `structural_features`."""
 
 
-def structural_features(h: Hypergraph) -> Tensor:
+def structural_features(h: Hypergraph, new: Tensor | None = None) -> Tensor:
     """``[num_nodes, 5]`` numbers that renumbering permutes and does not change.
 
     A one, and the logarithms (of 1 + …) of the degree, of the mean and the largest order of the node's
     hyperedges, and of its number of co-members.
 
-    >>> structural_features(Hypergraph.from_edges([[0, 1, 2], [2, 3]], num_nodes=5)).exp().sub(1)[2, 1:]
+    Args:
+        h: a hypergraph.
+        new: ``[num_nodes]`` bool: nodes that stand beside those of `fit`. In a hyperedge with some of those,
+            other new nodes are not counted, so that the numbers of one do not depend on the others.
+
+    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]], num_nodes=5)
+    >>> structural_features(h).exp().sub(1)[2, 1:]
     tensor([2.0000, 2.5000, 3.0000, 3.0000])
+    >>> structural_features(h, torch.tensor([False, True, True, False, False])).exp().sub(1)[2, 1:]
+    tensor([2., 2., 2., 2.])
     """
     node, edge = h.index
     order = h.orders[edge]
+    if new is not None and bool(new.any()):
+        before = torch.zeros_like(h.orders).index_add_(0, edge, (~new).to(h.orders.dtype)[node])
+        order = torch.where(before[edge] > 0, before[edge] + new[node], order)
     total = torch.zeros(h.num_nodes, dtype=torch.int64, device=h.device).index_add_(0, node, order)
     largest = torch.zeros_like(total).scatter_reduce_(0, node, order, "amax")
     mean = total / h.degrees.clamp(min=1)
@@ -44,32 +60,17 @@ def structural_features(h: Hypergraph) -> Tensor:
     return torch.cat([torch.ones_like(columns[:, :1]), columns], 1)
 
 
-def structure_digest(h: Hypergraph) -> str:
-    """A sum over the degrees and orders of ``h``, the same for every numbering.
-
-    >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]], num_nodes=5)
-    >>> structure_digest(h) == structure_digest(h.permute_nodes([4, 2, 0, 1, 3]))
-    True
-    """
-    node, edge = h.index.cpu().numpy()
-    orders, degrees = h.orders.cpu().numpy(), h.degrees.cpu().numpy()
-    total = np.bincount(node, orders[edge], h.num_nodes).astype(np.int64)
-    found = hashlib.sha256(np.sort(orders).tobytes())
-    found.update(np.sort(total * (int(degrees.max(initial=0)) + 1) + degrees).tobytes())
-    return found.hexdigest()
-
-
 @dataclass(frozen=True)
 class Features:
     """How node features are made, and the scale learned in `fit`.
 
     Attributes:
-        kind: ``"given"``, ``"structural"`` or ``"both"``.
+        kind: ``"given"``, ``"structural"``, ``"both"`` or ``"all"``.
         width, edge_width: channels of x and edge_x that were given in `fit`; 0 for none.
         mean, scale: ``[d]`` of the node features.
         edge_mean, edge_scale: ``[d_e]`` of the hyperedge features.
         sketch, seed: `sketch_features` of so many channels stand behind the node features; 0 for none.
-        structure: `structure_digest` of the hypergraph of `fit`, where there was nothing else to read.
+        company: of kind ``"all"`` the spectral features of the nodes of `fit`.
     """
 
     kind: str
@@ -81,26 +82,36 @@ class Features:
     edge_scale: Tensor
     sketch: int = 0
     seed: int = 0
-    structure: str = ""
+    company: Company | None = None
 
     @classmethod
     def learn(
-        cls, h: Hypergraph, wanted: str, auto: str = "given", sketch: int = 0, seed: int = 0
-    ) -> Features:
-        """From the hypergraph to fit; ``auto`` is what ``"auto"`` means where x is given."""
-        check_features(h, wanted)
-        kind = (auto if _has_columns(h.x) else "structural") if wanted == "auto" else wanted
+        cls, h: Hypergraph, wanted: str, auto: str = "given", bare: str = "structural", weights: bool = True,
+        sketch: int = 0, seed: int = 0,
+    ) -> Features:  # fmt: skip
+        """From the hypergraph to fit.
+
+        ``"auto"`` means ``auto`` where x is given, ``"structural"`` where edge_x alone is, and ``bare`` where
+        nothing is. ``weights`` is as in `apply`.
+        """
+        check_features(h, wanted, spectral=bare == ALL)
+        h = h if weights else h.replace(edge_weight=None, incidence_weight=None)
+        kind = wanted
+        if wanted == "auto":
+            kind = auto if _has_columns(h.x) else "structural" if _has_columns(h.edge_x) else bare
         width = 0 if h.x is None or kind == "structural" else h.x.shape[1]
         edge_width = 0 if h.edge_x is None else h.edge_x.shape[1]
+        company = None
+        if kind == ALL:
+            coordinates = spectral_features(abs(incidence_matrix(h)), RANK)
+            company = Company.of(h, np.full(h.num_nodes, -1), coordinates)
         empty = torch.zeros(0)
-        bare = cls(kind, width, edge_width, empty, empty, empty, empty, sketch, seed)
-        mean, scale = _scale_of(bare.raw(h))
+        unscaled = cls(kind, width, edge_width, empty, empty, empty, empty, sketch, seed, company)
+        mean, scale = _scale_of(unscaled.raw(h, np.arange(h.num_nodes)))
         edge = (empty, empty)
         if h.edge_x is not None and edge_width:
             edge = _scale_of(_floats(h.edge_x, "edge_x"))
-        blind = wanted == "auto" and kind == "structural" and not edge_width and not sketch
-        digest = structure_digest(h) if blind else ""
-        return cls(kind, width, edge_width, mean, scale, *edge, sketch, seed, digest)
+        return replace(unscaled, mean=mean, scale=scale, edge_mean=edge[0], edge_scale=edge[1])
 
     @classmethod
     def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Features:
@@ -108,9 +119,16 @@ class Features:
         kept = {name: tensors[f"features.{name}"] for name in _TENSORS}
         sizes = {name: int(about[name]) for name in ("width", "edge_width")}
         sizes |= {name: int(about.get(name, 0)) for name in ("sketch", "seed")}  # not in older files
-        digest = str(about.get("structure", ""))
-        found = cls(kind=str(about["kind"]), **kept, **sizes, structure=digest)  # type: ignore[arg-type]
-        channels = {"given": found.width, "structural": STRUCTURAL, "both": found.width + STRUCTURAL}
+        found = cls(kind=str(about["kind"]), **kept, **sizes)  # type: ignore[arg-type]
+        if found.kind == ALL:
+            arrays = {
+                name: tensors[f"features.company.{name}"].numpy() for name in ("target", "sets", "spectral")
+            }
+            found = replace(found, company=Company.restore(about["names"], arrays))
+        channels = {
+            "given": found.width, "structural": STRUCTURAL, "both": found.width + STRUCTURAL,
+            ALL: found.width + STRUCTURAL + found.rank,
+        }  # fmt: skip
         wanted = channels.get(found.kind, -1) + len(STEPS) * found.sketch
         for size, tensors_of in ((wanted, _TENSORS[:2]), (found.edge_width, _TENSORS[2:])):
             if min(found.width, found.sketch) < 0 or any(kept[n].shape != (size,) for n in tensors_of):
@@ -118,16 +136,41 @@ class Features:
         return found
 
     def is_strange(self, h: Hypergraph) -> bool:
-        """Whether ``h`` is not the hypergraph of fit, and degrees and orders are all that is read."""
-        return bool(self.structure) and structure_digest(h) != self.structure
+        """Whether no node of ``h`` was there in fit, and degrees and orders are all that is read of them."""
+        if self.width or self.edge_width or not h.num_nodes:
+            return False
+        places = self.places(h)
+        return places is not None and not (places >= 0).any()
 
-    def raw(self, h: Hypergraph) -> Tensor:
-        """``[num_nodes, d]`` before scaling, in float64."""
+    def places(self, h: Hypergraph) -> np.ndarray | None:
+        """``[num_nodes]`` the number in fit of each node, -1: new; None where nothing is known of nodes."""
+        return None if self.company is None else self.company.places(h.to("cpu"))
+
+    @property
+    def rank(self) -> int:
+        """Spectral channels."""
+        spectral = None if self.company is None else self.company.spectral
+        return 0 if spectral is None else spectral.shape[1]
+
+    def raw(self, h: Hypergraph, places: np.ndarray | None = None, alone: bool = False) -> Tensor:
+        """``[num_nodes, d]`` before scaling, in float64.
+
+        Args:
+            h: a hypergraph.
+            places: ``[num_nodes]`` the number in fit of each node, -1: new; None: they are found by name.
+            alone: whether new nodes stand beside those of fit; see `structural_features`.
+        """
         found = 0 if h.x is None else h.x.shape[1]
         if self.kind != "structural" and found != self.width:
             raise ValueError(f"x must have {self.width} channels as in fit, got {found or 'no x'}")
-        parts = [_floats(h.x, "x")] if self.kind != "structural" else []
-        parts += [structural_features(h).double()] if self.kind != "given" else []
+        parts = [_floats(h.x, "x")] if self.width else []
+        places = self.places(h) if places is None else places
+        if self.kind != "given":
+            new = torch.from_numpy(places < 0).to(h.device) if alone and places is not None else None
+            parts.append(structural_features(h, new).double())
+        if self.company is not None and places is not None:
+            coordinates = self.company.coordinates(places, h.to("cpu"))
+            parts.append(torch.from_numpy(coordinates).to(h.device).double())
         parts += [sketch_features(h, self.sketch, self.seed).double()] if self.sketch else []
         return torch.cat(parts, 1)
 
@@ -136,10 +179,15 @@ class Features:
         """Channels that the model reads."""
         return self.mean.shape[0] + self.edge_width
 
-    def apply(self, h: Hypergraph, weights: bool = False) -> Hypergraph:
-        """``h`` with the features that the model reads; without its weights, unless it reads ``weights``."""
+    def apply(
+        self, h: Hypergraph, weights: bool = False, places: np.ndarray | None = None, alone: bool = False
+    ) -> Hypergraph:
+        """``h`` with the features that the model reads; without its weights, unless it reads ``weights``.
+
+        ``places`` and ``alone`` are as in `raw`.
+        """
         h = h if weights else h.replace(edge_weight=None, incidence_weight=None)
-        x = _scaled(self.raw(h), self.mean, self.scale, "x")
+        x = _scaled(self.raw(h, places, alone), self.mean, self.scale, "x")
         found = 0 if h.edge_x is None else h.edge_x.shape[1]
         if found != self.edge_width:
             raise ValueError(f"edge_x must have {self.edge_width} channels as in fit, got {found}")
@@ -150,17 +198,26 @@ class Features:
 
     def tensors(self) -> dict[str, Tensor]:
         """What is saved of it, beside `about`."""
-        return {f"features.{name}": getattr(self, name) for name in _TENSORS}
+        kept = {f"features.{name}": getattr(self, name) for name in _TENSORS}
+        arrays = {} if self.company is None else self.company.arrays()
+        return kept | {f"features.company.{k}": torch.from_numpy(v) for k, v in arrays.items()}
 
-    def about(self) -> dict[str, str | int]:
-        names = ("kind", "width", "edge_width", "sketch", "seed", "structure")
-        return {name: getattr(self, name) for name in names}
+    def about(self) -> dict[str, Any]:
+        """What goes to JSON."""
+        kept: dict[str, Any] = {
+            k: getattr(self, k) for k in ("kind", "width", "edge_width", "sketch", "seed")
+        }
+        if self.company is None:
+            return kept
+        names = self.company.names
+        return kept | {"names": None if names is None else [plain_name(name) for name in names]}
 
 
-def check_features(h: Hypergraph, wanted: str) -> None:
-    """A ValueError for ``wanted`` features that there are none of."""
-    if wanted not in FEATURES:
-        raise ValueError(f"features must be one of {FEATURES}, got {wanted!r}")
+def check_features(h: Hypergraph, wanted: str, spectral: bool = True) -> None:
+    """A ValueError for ``wanted`` features that there are none of; ``spectral``: whether ``"all"`` may be."""
+    allowed = (*FEATURES, ALL) if spectral else FEATURES
+    if wanted not in allowed:
+        raise ValueError(f"features must be one of {allowed}, got {wanted!r}")
     if wanted in ("given", "both") and not _has_columns(h.x):
         raise ValueError(f"features={wanted!r} needs node features x, got none: {h}")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from torch import Tensor, nn
+from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, dual
 
@@ -69,8 +69,6 @@ class HyperedgeEstimator(NodeEstimator):
             return super()._of_given(h)
         warn_of_other_writing(found.known.node_names, graph.node_names, self._row)
         warn_of_other_writing(found.known.edge_names, graph.edge_names, self._other)
-        if isinstance(self.model_, nn.Module) and (found.places < 0).any():
-            self._warn_strangers(graph)
         return found.of_all(self._of_seen)
 
     def _of_seen(self, graph: Hypergraph, nodes: np.ndarray, edges: np.ndarray) -> Tensor:

@@ -29,7 +29,7 @@ from .doubts import (
 from .explain.asking import INCIDENCES, MOST, answer, limits
 from .explain.explanation import Explanations
 from .explain.rows import NodeQuestions
-from .features import Features, check_features
+from .features import ALL, Features, check_features
 from .finite import finite_outputs
 from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, node_numbers
@@ -134,14 +134,16 @@ class NodeEstimator(Estimator):
             refuse_roles(graph.roles, f"model {self.model!r}")
         if not plan.is_ehnn:
             warn_unread(graph, self.model)
-        self.features_ = Features.learn(graph, self.features)
+        self.features_ = Features.learn(graph, self.features, bare=ALL, weights=plan.is_ehnn)
         self.n_features_in_ = self.features_.channels
         if judging is None:
             train, valid = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
         else:
             labelled, chosen = self.targets_.labelled(target), torch.from_numpy(judging)
             train, valid = labelled & ~chosen, labelled & chosen
-        ready = plan.prepare(self.features_.apply(graph.replace(y=None), plan.is_ehnn)).to(self._device())
+        whole = np.arange(graph.num_nodes)
+        ready = plan.prepare(self.features_.apply(graph.replace(y=None), plan.is_ehnn, whole))
+        ready = ready.to(self._device())
         parts = [self.targets_.hide(target, rows).to(ready.device) for rows in (train, valid)]
         checked = [(ready, parts[1])] if bool(valid.any()) else []
         given = None if weight is None else torch.from_numpy(weight).to(ready.device)
@@ -275,7 +277,7 @@ class NodeEstimator(Estimator):
 
     def _make(self) -> nn.Module:
         features = self.features_
-        own = features.kind == "structural"
+        own = features.kind in ("structural", ALL) and not features.width
         plan = replace(self._plan(), residual=self.residual_)
         return plan.nodes(features.channels, self.targets_.num_outputs, features.edge_width > 0, own)
 
@@ -315,26 +317,28 @@ class NodeEstimator(Estimator):
             warn_of_other_writing(model.company.names, read.node_names, row)
             warn_of_other_writing(model.company.groups, read.edge_names, self._other)
             strange = model.is_strange(read)
-            told = (
-                f"nothing in this hypergraph was there in fit, and {row}s have no features: degrees and "
-                "orders are all that is known of them"
-            )
         else:
             strange = self.features_.is_strange(graph)
-            name = repr(self.model) if isinstance(self.model, str) else "of your own"
-            told = (
-                f"the model {name} has no features to read but degrees and orders, and this hypergraph is "
-                f"not that of fit: it does not know {row}s of fit again. model='auto' also reads names and "
-                "known labels; features='structural' says that degrees and orders are meant"
-            )
         if strange:
-            warnings.warn(told, stacklevel=5)
+            warnings.warn(
+                f"nothing in this hypergraph was there in fit, and {row}s have no features: degrees and "
+                "orders are all that is known of them; features='structural' says that they are meant",
+                stacklevel=5,
+            )
 
     def _of_all(self, graph: Hypergraph, seen: Seen | None = None) -> Tensor:
         if isinstance(self.model_, AutoNodes):
             return finite_outputs(self.model_.logits(self._read(graph.to("cpu")), seen))
-        plan = self._plan()
-        return self._outputs(plan.prepare(self.features_.apply(graph, plan.is_ehnn)), plan)
+        plan, places = self._plan(), None if seen is None else seen.nodes
+        ready = self.features_.apply(graph, plan.is_ehnn, places, alone=self._row == "hyperedge")
+        return self._outputs(plan.prepare(ready), plan)
+
+    def _seen_in(self, graph: Hypergraph) -> Seen | None:
+        """What the model knows of ``graph`` from fit; None where it knows nothing of rows."""
+        if isinstance(self.model_, AutoNodes):
+            return self.model_.seen(graph)
+        places = self.features_.places(graph)
+        return None if places is None else Seen.of_rows(places, graph.num_edges)
 
     def _rows_of(self, h: Any) -> Hypergraph:
         """The hypergraph whose nodes are the rows."""

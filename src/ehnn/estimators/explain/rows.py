@@ -45,7 +45,7 @@ class NodeQuestions:
         self.logits: Tensor = estimator._of_all(graph, seen)
         self.decided: Tensor = estimator._decided(self.logits)
         self.auto: AutoNodes | None = estimator.model_ if isinstance(estimator.model_, AutoNodes) else None
-        self.seen = seen or (None if self.auto is None else self.auto.seen(self.graph))
+        self.seen = seen or estimator._seen_in(self.graph)
         target = None
         if self.auto is not None and self.seen is not None:
             target = self.auto.company.labels(self.seen.nodes, self.auto.portfolio.output)
@@ -75,11 +75,10 @@ class NodeQuestions:
         def score(copies: list[Hypergraph], some: Sequence[Change]) -> Tensor:
             rows = np.arange(len(copies)) * near.h.num_nodes + node
             union = batch(copies)
-            if self.auto is None or self.seen is None:
-                return self.estimator._of_all(union)[torch.from_numpy(rows)]
-            hidden = rows[[change.hide for change in some]]
-            seen = self.seen.copies(near.nodes, near.edges, len(copies), hidden)
-            return finite_outputs(self.auto.logits(union, seen))[torch.from_numpy(rows)]
+            hidden, seen = rows[[change.hide for change in some]], self.seen
+            if seen is not None:
+                seen = seen.copies(near.nodes, near.edges, len(copies), hidden)
+            return self.estimator._of_all(union, seen)[torch.from_numpy(rows)]
 
         return explained(
             named(h.node_names, row), near, node, changes, score, scale, self.logits[row], self.decided[row],

@@ -11,6 +11,7 @@ import numpy as np
 from ehnn.hypergraph import Hypergraph
 
 from ..labels import plain
+from .node_table import incidence_matrix
 from .outputs import Output
 
 Array = np.ndarray
@@ -126,6 +127,11 @@ class Company:
         if self.spectral is not None:
             learned["spectral"] = _extended(self.spectral, place, incidence)
         return learned, known
+
+    def coordinates(self, place: Array, h: Hypergraph) -> Array:
+        """``[num_nodes, rank]`` spectral coordinates of nodes with the numbers ``place`` in fit."""
+        assert self.spectral is not None
+        return _extended(self.spectral, place, abs(incidence_matrix(h)))
 
     def arrays(self) -> dict[str, Array]:
         """What is saved of it, beside ``names``."""
