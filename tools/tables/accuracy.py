@@ -156,7 +156,7 @@ def defaults() -> str:
 
 
 def default_times() -> str:
-    """Seconds of the default from CSV to a saved model, beside what is allowed."""
+    """Seconds of the default from CSV to a saved model, beside the target of the experiment."""
     lines = []
     for one in rows("default-times", metric="seconds"):
         used, memory, right = (
@@ -174,7 +174,7 @@ def default_times() -> str:
         "data",
         "nodes",
         "threads",
-        "allowed, s",
+        "target, s",
         "wall, s",
         "processor, s",
         "memory, GB",
