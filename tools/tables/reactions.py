@@ -39,7 +39,7 @@ def direction() -> str:
     given = [
         row("reactions", setting=f"direction, {n}", model="lr-history", metric="accuracy") for n in there
     ]
-    lines.append(["“+ history” of the data", *("" if r is None else f"{r['paper']:.1f}" for r in given)])
+    lines.append(["LR that came with the data", *("" if r is None else f"{r['paper']:.1f}" for r in given)])
     return markdown(["accuracy in %", *there], lines)
 
 
