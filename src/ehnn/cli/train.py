@@ -181,7 +181,11 @@ _OF_ONE_MODEL = ("lr", "weight_decay", "patience", "valid")
 
 
 def _unread(context: typer.Context, model: str) -> list[str]:
-    """Options that were given and that the model does not read; HyperedgePredictor reads all of them."""
+    """Options that were given and that the model does not read.
+
+    None for ``hyperedges``: `HyperedgePredictor` reads all options, except that it reads a budget only with
+    ``auto`` and as a number of seconds.
+    """
     if context.params["task"] == "hyperedges":
         return []
     unread = _OF_ONE_MODEL if model == "auto" else ("budget",)
