@@ -25,7 +25,7 @@ test coverage fuzz: export OMP_NUM_THREADS := 1
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo      train a classifier on the functions of SciPy; writes a table and a picture in two minutes"
+	@echo "make demo      train a classifier on the functions of SciPy; writes a table and a picture, half a minute after the installation"
 	@echo "make scale-demo  Parquet to shards to two ranks and back to Parquet; a few minutes, no data needed"
 	@echo "make test      lint, types, order of packages, tests"
 	@echo "make docs      build the documentation into site/"

@@ -5,7 +5,7 @@ word of the first lines of the docstring. It joins the functions that use it. Th
 function is known; the others are predicted.
 
 Run it with ``make demo``, or ``python examples/demo.py`` with ehnn, scikit-learn and matplotlib. It
-prints a table and writes a picture to ``demo.png``, in under two minutes on two cores.
+prints a table and writes a picture to ``demo.png``, in about half a minute on two cores.
 """
 
 from __future__ import annotations
