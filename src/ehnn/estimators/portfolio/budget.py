@@ -11,8 +11,8 @@ from ehnn._utils.validation import short
 BUDGETS = {"fast": 0.25, "default": 1.0, "best": 6.0}
 """Factors of `default_seconds`."""
 CORES, STOP = 1.5, 4.0
-"""For each second of a named budget, which is for two cores: seconds of one core that members may take by
-estimate, and seconds after which a fit stops."""
+"""For each second of a named budget on two cores: the CPU seconds that members may use by estimate, and the
+seconds after which the fit stops."""
 
 
 def default_seconds(rows: int, incidences: int) -> float:
@@ -47,9 +47,9 @@ def seconds_of(budget: Any, rows: int, incidences: int) -> float:
 class Clock:
     """What a fit may cost, and when it must end.
 
-    Whether there is room for a member is decided by estimates, made from sizes, of the time that it and those
-    before it take. So two fits on the same data try the same members, on any machine. The time that
-    has really passed only stops a fit that takes far longer.
+    A member is tried if its estimated time, added to that of the members before it, is within the budget.
+    Estimates depend on sizes only, so two fits on the same data try the same members on any machine. The
+    measured time only stops a fit that takes far longer.
 
     Attributes:
         seconds: of one core that the members may take, by estimate.

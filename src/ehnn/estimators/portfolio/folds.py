@@ -11,9 +11,10 @@ from .outputs import SALT, Output
 
 Array = np.ndarray
 FEW, _SOME = 1500, 8000
-"""Labelled rows up to which there are five folds, and up to which there are three; beyond, a fifth judges."""
+"""Labelled rows up to which there are five folds, and up to which there are three; with more, one fifth is
+the validation set."""
 _TINY = 150
-"""Judgements of each member at least: fewer rows are divided into folds up to three times."""
+"""Least validation rows of a member: with fewer labels, the folds are drawn up to three times."""
 
 
 @dataclass(frozen=True)

@@ -15,18 +15,17 @@ Array = np.ndarray
 _STEPS, _MOST = 120, 300
 """Steps of a fit at most, and of one with rare classes."""
 _CLOSE, _CLOSER = 1e-3, 1e-4
-"""Gradients (means over the rows) at which a fit ends: with a strong penalty or few rows, and with a weak one
-and many rows, where a few that are still wrong hardly count in the mean."""
+"""Tolerances on the gradient, a mean over the rows: the usual one, and the smallest, for a weak penalty and
+many rows. There, a few rows that are still wrong hardly change the mean."""
 _RARE = 0.05
-"""Where this part of the share of the rarest class is less, a fit ends at it: the gradient of a class is at
-most its share, so it would not be learned at all."""
+"""The tolerance on the gradient is at most this fraction of the rarest class's share. Otherwise the fit could
+stop before it learns that class."""
 _FAR = 3.0
 """Other rows are clipped to this multiple of the largest value of a sparse column in fit."""
 _SOFTMAX = 20
-"""Columns that take as long as the probabilities of the classes."""
+"""The probabilities of the classes take as long as this many columns."""
 SEARCH, _LEAST = 2.0, 8000
-"""Seconds of a fit in the search of the penalty: a longer one is tried on a part of the rows, and on how many
-at least."""
+"""If one fit takes more than SEARCH seconds, the penalty is searched on a sample of at least _LEAST rows."""
 _CONSTANT = 1e-6
 """Columns that vary by less than this share of their largest value are constant but for rounding."""
 

@@ -24,9 +24,9 @@ _SMOOTHING = 0.3
 _NUMBERS = 15_000_000
 """Numbers of smoothed features that are held at most: larger ones are reduced to `WIDE` directions before."""
 _PASSES = 5
-"""In how many groups the known labels are hidden to propagate them; see `spread`."""
+"""Number of passes of `spread`; each pass hides one group of the known labels."""
 _CELLS = 40_000_000
-"""Numbers that a propagation may hold; larger ones have fewer groups, the largest none at all."""
+"""Most numbers in memory for `spread`. Larger tables use fewer passes; the largest have no such columns."""
 
 
 class NodeTable:
@@ -67,7 +67,7 @@ class NodeTable:
         return self.h
 
     together = None
-    """Rows whose labels are known together; None: each alone."""
+    """Group of each row; labels of a group are hidden together. None: every row is its own group."""
 
     @property
     def target(self) -> Array:
@@ -223,7 +223,7 @@ class NodeTable:
     def _spread(self) -> Array:
         values, known, prior = self._known()
         passes = min(_PASSES, _CELLS // max(1, values.size) - 1)
-        key = "directions.spread"  # whether there are columns at all is for fit to say
+        key = "directions.spread"  # fit decides whether the block has columns
         if key not in self.cache:
             self.cache[key] = self.given.get(key, np.array(passes >= 2))
         if not self.cache[key]:
@@ -235,12 +235,12 @@ class NodeTable:
 
 
 def label_passes(rows: int) -> Array:
-    """``[rows]`` large random numbers: in which pass the label of a row is hidden, modulo the passes."""
+    """``[rows]`` random integers: modulo the number of passes, the pass that hides the label of a row."""
     return np.random.default_rng(SALT).integers(0, 2**40, rows)
 
 
 def passes_of(numbers: Array) -> Array:
-    """`label_passes` of rows with these numbers in fit, wherever they stand now; -1: new, without a label."""
+    """`label_passes` of rows given by their number in `fit`; new rows (number -1) get 0."""
     drawn = label_passes(int(numbers.max(initial=0)) + 1)
     return np.where(numbers >= 0, drawn[np.maximum(numbers, 0)], 0)
 

@@ -12,7 +12,7 @@ from ..targets import Classes, MultiLabel, Targets
 
 Array = np.ndarray
 SALT = 0x9E3779B9
-"""In the seeds here: data that was drawn with the seed 0 must not be repeated by our draws."""
+"""Mixed into every seed, so that our draws differ from data that the user drew with the same seed."""
 _LEAST = 1e-7
 """The least probability: one row with a zero would make every mean log loss infinite."""
 

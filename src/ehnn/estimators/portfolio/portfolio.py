@@ -30,11 +30,12 @@ class Portfolio:
     Attributes:
         members: name → its fitted models: one, or one for each fold.
         weights: name → weight.
-        new_weights: name → weight, on rows whose company is unknown: of members with ``new_rows`` alone.
+        new_weights: name → weight, for rows whose co-members fit did not see: members with ``new_rows`` only.
         powers: name → inverse temperature.
         leaderboard: a row for each member that was tried, and one for the average. A member that was given up
             early has the figures of the folds that it was fitted on.
-        left_out: name → why a member has no part: ``budget``, ``time`` (the clock stopped it) or ``behind``.
+        left_out: name → why a member was not tried or not finished: ``budget``, ``time`` (the clock stopped
+            it) or ``behind`` (far worse than another).
         prior: ``[width]`` shares of the classes in fit.
         bias: ``[width]`` of the classes in decisions; see `class_bias`.
     """
@@ -64,7 +65,7 @@ class Portfolio:
         label: str = "portfolio",
         quiet: bool = True,
     ) -> Portfolio:
-        """Try the members in order where there is room in the budget, and fit the chosen ones.
+        """Try the members in order as long as the budget allows, and fit the chosen ones.
 
         Args:
             table: with `with_known`, `matrix` and ``rows``, such as `NodeTable`.
@@ -72,7 +73,7 @@ class Portfolio:
             target: encoded; see `Output`.
             weight: ``[rows]`` of the rows.
             groups: ``[rows]``: rows of one group are in one fold.
-            judging: ``[rows]``: labels that judge the members and are not trained on; None: drawn from all.
+            judging: ``[rows]`` bool: labels that compare the members and do not train them; None: drawn.
         """
         folds = Folds.draw(self.output, target, weight, self.seed, groups, judging)
         self.prior = self.output.prior(target[folds.rows], None if weight is None else weight[folds.rows])
@@ -154,10 +155,10 @@ class Portfolio:
             return Member(spec, self.output, self.device).fit(table, rows, weight, self.seed + number)
 
     def _tuned(self, spec: Spec, tables: list[Any], folds: Folds, weight: Array | None) -> Spec:
-        """The spec with the best penalty: from 1, down or up as long as it gets better.
+        """The spec with the best penalty: from 1, down or up as long as the loss falls.
 
-        It is judged on all folds of few rows, on the first of many; fits end early, and
-        one that takes long is tried on a part of the rows.
+        With few rows the loss is that of all folds, with many that of the first. Fits end early, and slow
+        ones use a part of the rows.
         """
         kept = [_drawn(rows, search_rows(len(rows), spec.seconds), self.seed) for rows in folds.train]
         used = len(tables) if len(folds.rows) < FEW else 1
@@ -211,7 +212,10 @@ class Portfolio:
         )
 
     def scores(self, table: Any, new: bool = False) -> Array:
-        """``[rows, width]`` of a table with known labels; ``new``: by members that need no company."""
+        """``[rows, width]`` of a table with known labels.
+
+        ``new``: use only members that do not read labels or spectral features.
+        """
         weights = self.new_weights if new else self.weights
         return self.output.blend([self.member_scores(n, table) for n in weights], list(weights.values()))
 

@@ -16,17 +16,20 @@ _STEPS, _SAMPLES, _MOST = 12, 8, 3000
 _BALANCE, _FEW = (0.1, 0.2, 0.3, 0.4, 0.5), 40
 """Powers that `class_bias` tries, and the rows that it needs."""
 _MANY = 200
-"""Rows from which on one standard error is enough to take one member alone; two for fewer."""
+"""With at least this many rows, a member that beats the average by one standard error is taken alone; with
+fewer rows, by two."""
 _HEDGE, _LEAST = 20.0, 0.02
-"""See `hedged`; members with less weight than the second are not worth their time in prediction."""
+"""See `hedged`; members with less weight than the second are dropped, because they cost time in
+prediction."""
 _FLOOR = 0.02
-"""Share of even odds in the probability of every label that is judged: a few sure rows do not decide."""
+"""Each predicted probability is mixed with 0.5 by this share, so that a few confident rows do not dominate
+the loss."""
 
 
 def temperature(output: Output, scores: Array, target: Array, weight: Array) -> float:
     """The inverse temperature with the least log loss; of numbers the factor with the least squared error.
 
-    Numbers are standardised: a factor under 1 shrinks them to the mean, which mends members that overfit.
+    Numbers are standardised: a factor under 1 shrinks them to the mean, which corrects members that overfit.
     """
     if not len(target):
         return 1.0
@@ -35,7 +38,7 @@ def temperature(output: Output, scores: Array, target: Array, weight: Array) -> 
         share = known * weight[:, None]
         slope = (share * scores * values).sum() / max(float((share * scores**2).sum()), 1e-12)
         return float(np.clip(slope, 0.0, 1.0))
-    powers = _POWERS if len(target) >= _MANY else _POWERS[_POWERS <= 2]  # few rows must not make it sure
+    powers = _POWERS if len(target) >= _MANY else _POWERS[_POWERS <= 2]  # on few rows: not sharper
     losses = [_mean(output.losses(output.sharpen(scores, p), target), weight) for p in powers]
     return float(powers[int(np.argmin(losses))])
 
@@ -59,8 +62,8 @@ def greedy(
 ) -> dict[str, float]:
     """Weights of members by greedy selection with repetition (Caruana et al. 2004).
 
-    It minimises the mean loss; for classes the Brier score, the squared error of the probabilities, in which
-    a few rows that a member is sure about, rightly or not, do not decide.
+    It minimises the mean loss; for classes the Brier score, the squared error of the probabilities, which a
+    few confident rows, right or wrong, do not dominate.
 
     It is repeated on bootstrap samples of the rows and the weights are averaged, so that on few rows more
     members share the weight. Members earlier in ``scores`` win ties.
@@ -72,7 +75,7 @@ def greedy(
     for _ in range(_SAMPLES):
         rows = generator.integers(0, len(target), min(len(target), _MOST))
         weights += _select(output, [m[rows] for m in mixable], target[rows], weight[rows])
-    weights[weights < 0.05 * weights.sum()] = 0.0  # not worth its time in prediction
+    weights[weights < 0.05 * weights.sum()] = 0.0  # such a member costs time in prediction
     return {name: float(w) for name, w in zip(names, weights / weights.sum(), strict=True) if w > 0}
 
 
@@ -96,9 +99,9 @@ def hedged(
 ) -> dict[str, float]:
     r"""``weights`` of classes from ``rows`` labels, of which a part moves to members that are hardly worse.
 
-    Few labels do not tell good members apart: several may have all of them right. With :math:`n` labels, a
-    part :math:`20 / (n + 20)` goes to members by :math:`\exp(-z^2 / 2)`, where :math:`z` is how far their
-    Brier score is above the least one, in two standard errors.
+    Few labels cannot distinguish good members: several may predict all of them correctly. With :math:`n`
+    labels, a part :math:`20 / (n + 20)` of the weight is shared in proportion to :math:`\exp(-z^2 / 2)`.
+    There, :math:`2 z` is the difference of a member's Brier score to the least one, in standard errors.
     """
     if output.kind != "classes":
         return weights
@@ -133,9 +136,10 @@ def shrunk(
 ) -> dict[str, float]:
     r"""``weights`` of numbers, a part of which moves to the first member, their mean.
 
-    Of many members one fits noise by chance. With the slope :math:`b` of the target on the average and its
-    standard error :math:`s`, the average counts by :math:`1 - 4 s^2 / b^2` (after James and Stein): an
-    average within two standard errors of nothing does not count, a sure one is hardly changed.
+    With many members, one may fit noise by chance. With the slope :math:`b` of the target on the average and
+    its standard error :math:`s`, the average counts by :math:`1 - 4 s^2 / b^2` (after James and Stein): if
+    the slope is within two standard errors of 0, the average gets no weight; if the error is small, it keeps
+    most.
     """
     if output.kind != "numbers":
         return weights
@@ -155,10 +159,10 @@ def shrunk(
 def class_bias(output: Output, scores: Array, target: Array, weight: Array) -> Array:
     """``[width]`` added to log-probabilities before the largest is chosen.
 
-    Rare classes are hardly ever the most probable. Classes are chosen by probability over a power of their
-    share, the power with the best sum of accuracy and macro-F1 on held-out rows, where accuracy does not
-    suffer: by at most half its standard error on these rows, and by a quarter in expectation. The latter is
-    the mean probability of the chosen classes, which varies far less than the hits.
+    Rare classes are hardly ever the most probable. So classes are chosen by probability divided by a power of
+    their share: the power with the best sum of accuracy and macro-F1 on held-out rows, if accuracy falls by
+    at most half its standard error on these rows, and by at most a quarter in expectation. The expectation is
+    the mean probability of the chosen classes, which varies far less than the accuracy.
     """
     nothing = np.zeros(output.width)
     if output.kind != "classes" or len(target) < _FEW:

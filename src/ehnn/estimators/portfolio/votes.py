@@ -1,4 +1,4 @@
-"""What the known labels of other rows say of a row; its own label never counts.
+"""Features of a row from the known labels of its co-members, excluding its own label.
 
 Rows are nodes of a hypergraph with incidence matrix H ``[rows, groups]``. Y holds the known labels, zero
 where unknown. M says where they are known.
@@ -25,7 +25,7 @@ def votes(incidence: Any, values: Array, known: Array, prior: Array, power: floa
     """
     order = np.asarray(incidence.sum(0)).ravel()
     weight = (np.maximum(order - 1, 1.0) ** -power).astype(np.float32)
-    own = (incidence.multiply(incidence) @ weight)[:, None]  # the weight with which a row meets itself
+    own = (incidence.multiply(incidence) @ weight)[:, None]  # the weight of the row itself
 
     def others(rows: Array) -> Array:
         return np.asarray(incidence @ (weight[:, None] * (incidence.T @ rows))) - own * rows
@@ -67,9 +67,9 @@ def spread(
 ) -> Array:
     r"""``[rows, width]``: labels propagated with restarts, :math:`F \leftarrow a S F + (1 - a) Y`.
 
-    :math:`S = D^{-1/2} H B^{-1} H^\top D^{-1/2}`. Walks come back to where they started, so a row's own label
-    is left out by groups: ``groups[i]`` ≥ 0 says in which of the passes the label of row i is hidden (and the
-    result of the pass read); -1 for rows without one, which read a pass with all labels.
+    :math:`S = D^{-1/2} H B^{-1} H^\top D^{-1/2}`. Propagation would return a row's own label to it. So each
+    label is hidden in one pass, and the row is read from that pass: ``groups[i]`` ≥ 0 is the pass of row i.
+    Rows without a label have -1 and are read from a pass with all labels.
     """
     degree = np.maximum(np.asarray(incidence.sum(1)).ravel(), 1e-12) ** -0.5
     order = 1 / np.maximum(np.asarray(incidence.sum(0)).ravel(), 1e-12)
