@@ -14,9 +14,9 @@ from ehnn.tables.labels import alike_classes, like_blank
 from .labels import has_names, plain
 
 _ENOUGH = 10
-"""Labels from which on classes may be too many."""
+"""Labels from which on a warning may say that there are too many classes."""
 _FEW = 10
-"""Numbers of nodes that may be in no hyperedge without a word."""
+"""Isolated nodes up to which there is no warning."""
 
 
 def looks_like_row_numbers(y: Any, count: int) -> bool:

@@ -38,9 +38,10 @@ from .weights import row_weights, warn_unread
 NETWORK = "EHNN-MLP"
 """The network of ``model="auto"`` in ``leaderboard_``."""
 _PARTS, _READ = 10, 200_000
-"""Known hyperedges are scored in so many parts; in more, where all parts read so many incidences at most."""
+"""Number of parts; small hypergraphs get more, as long as all parts together read at most _READ
+incidences."""
 _MOST_HELD_OUT = 1024
-"""Hyperedges that select the epoch; more would cost time and hardly make the choice surer."""
+"""Most held-out hyperedges that select the epoch; more would cost time and hardly improve the choice."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -51,18 +52,20 @@ class HyperedgePredictor(Estimator):
     hyperedges (``validation_fraction``, at most 1024) is held out to select the epoch and, with
     ``model="auto"``, to compare EHNN-MLP with logistic regression on `ehnn.tasks.hyperedges.evidence`
     (co-membership, Adamic–Adar, common neighbours, degrees, …), each alone and all together: the best is
-    taken, or the mean of both (``leaderboard_``). Without held-out hyperedges it is EHNN-MLP. No hyperedge is
-    ever scored by a model that sees it, or a duplicate of it, in its input: not in validation, not in
-    training (in folds), and not in prediction, where candidates that are hyperedges of the input are set
-    aside: of a small hypergraph each alone, of a large one with a tenth of the others, always the same ones.
+    taken, or the mean of both (``leaderboard_``). Without held-out hyperedges it is EHNN-MLP.
+
+    No hyperedge is ever scored by a model that sees it, or a duplicate of it, in its input: neither in
+    training (in folds) nor in validation nor in prediction. A candidate that is a known hyperedge is removed
+    from the input before it is scored. In a large hypergraph, a fixed tenth of the hyperedges is removed with
+    it.
 
     Args:
-        sketch: channels of `ehnn.estimators.sketches.sketch_features`, which tell nodes apart by the company
-            they keep; 0 for none.
-        negatives: what real hyperedges are told from: ``"uniform"``, ``"degree"``, ``"hard"`` or
-            ``"mixed"``; see `ehnn.tasks.hyperedges.sample_negatives`.
+        sketch: channels of `ehnn.estimators.sketches.sketch_features`, which distinguish nodes by their
+            co-members; 0 for none.
+        negatives: kind of negative samples: ``"uniform"``, ``"degree"``, ``"hard"`` or ``"mixed"``; see
+            `ehnn.tasks.hyperedges.sample_negatives`.
         affinity: whether the model reads `ehnn.tasks.hyperedges.affinity` of each candidate: how much more
-            often its nodes meet than their degrees say, by the strongest patterns of who meets whom.
+            often its nodes meet than their degrees say, from eigenvectors of the matrix of meetings.
         batch_size: twice the most real sets per step, and the most candidates that are scored at once.
         budget: of ``model="auto"``: seconds after which EHNN-MLP is trained no further. ``"fast"``,
             ``"default"`` and ``"best"`` are the same here: ``epochs`` and ``patience`` end the training.
@@ -340,10 +343,11 @@ def _renumbered(h: Hypergraph, candidates: Hypergraph) -> Hypergraph:
 
 
 def _parts(known: Hypergraph, asked: Hypergraph) -> list[tuple[Tensor, Tensor]]:
-    """(hyperedges of the input that stay, candidates), so that no candidate is scored by what holds it.
+    """(hyperedges of the input that stay, candidates), so that no candidate is in the input when it is
+    scored.
 
-    Sets of the input are set aside in parts that depend on the input alone, so a candidate has the same score
-    whatever is asked beside it.
+    Hyperedges of the input are removed in parts that depend on the input alone, so the score of a candidate
+    does not depend on the other candidates.
     """
     if not asked.num_edges:
         return []

@@ -45,11 +45,10 @@ def find(name: Any) -> Named:
 
 @dataclass(frozen=True)
 class Plan:
-    """What an estimator says about its model: the name or factory, sizes, and residual connections.
+    """The settings of an estimator's model: the name or factory, sizes, and residual connections.
 
-    With ``residual`` nodes keep, from layer to layer, what they were: means and attention over hyperedges
-    thin out a node's own features. It serves where these say most; where the company says more, a model that
-    keeps them memorises a few labels.
+    Residual connections (``residual``) keep a node's own features. They help if these are informative. If the
+    hyperedges are more informative, the model overfits.
     """
 
     model: str | Factory
@@ -152,8 +151,8 @@ class Given(nn.Module):
 class WithSkip(nn.Module):
     """A stack from nodes to nodes, plus a small MLP on the features of each node itself.
 
-    Means over hyperedges thin out what a node says itself; the second path keeps it. It serves where features
-    are few and sure (structural ones); it memorises many noisy ones.
+    Means over hyperedges weaken a node's own features; the second path keeps them. Use it for few, reliable
+    features, such as structural ones; with many noisy features it overfits.
     """
 
     def __init__(self, stack: Stack, d_in: int, d_out: int, width: int, dropout: float) -> None:

@@ -21,8 +21,8 @@ from .models import Given, Plan, find
 
 ENCODER = ("nodes", "all", "nodes", "all")
 LAYER: dict[str, Any] = {"global_interaction": False, "order_encoding": "number"}
-"""Of every EHNN layer here. All candidates are of one hypergraph, so the global term (𝓘 = 0) is the same for
-all of them: it tells none apart, and as a large common part of every row it keeps the rest from being learnt.
+"""Options of every EHNN layer here. All candidates share one hypergraph, so the global term (𝓘 = 0) is the
+same for all. As a large constant it hinders training.
 """
 
 
@@ -70,10 +70,10 @@ class OverlapScorer(Scorer):
 
     Three layers read the relation to the candidates. One pools the nodes of a candidate. Two see in how many
     nodes (𝓘) it meets each hyperedge: one averages the hyperedges of each size, one sums them, so that it can
-    count. Nodes have a layer of their own because hyperedges that share a single node, often hundreds, would
-    drown them in one mean. `pair_products` of the nodes come beside: a set whose nodes were never together is
-    told by how alike they are. Each part has a LayerNorm of its own before they are joined, or the sums,
-    which grow with the degrees, would drown the means.
+    count. Nodes have a layer of their own: in one mean with hyperedges that share a single node, often
+    hundreds, they would hardly count. `pair_products` of the nodes are added, because nodes of a set that
+    never met can still be compared. Each part has its own LayerNorm before they are joined; otherwise the
+    sums, which grow with the degrees, would dominate the means.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What may have moved a prediction, and which of it is tried."""
+"""The hyperedges, co-members and features whose effect on a prediction is tried."""
 
 from __future__ import annotations
 
@@ -68,7 +68,8 @@ def hyperedge_changes(
 ) -> tuple[list[Change], int]:  # fmt: skip
     """The row leaves one of its hyperedges (of the neighbourhood), the small ones first.
 
-    Returns the changes, and how many of its hyperedges there are beyond them. ``but`` is not left.
+    Returns the changes, and how many of its hyperedges were not tried. ``but``: a hyperedge that is never
+    removed.
     """
     nodes, edges = near.h.index.numpy()
     own = np.flatnonzero((nodes == node) & (edges != (-1 if but is None else but)))
