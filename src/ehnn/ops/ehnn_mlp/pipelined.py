@@ -14,7 +14,7 @@ from .naive import EhnnMlpParts
 
 
 def supports(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> str | None:
-    """None where ranks exchange rows; elsewhere it is not an alternative."""
+    """None where ranks exchange rows. Otherwise an empty reason, which `explain` does not show."""
     return None if isinstance(overlap, OwnSchedule) and overlap.exchanges_rows else ""
 
 

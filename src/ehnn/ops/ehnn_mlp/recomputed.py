@@ -16,7 +16,9 @@ from .naive import EhnnMlpParts, reference_ehnn_mlp
 
 
 def supports(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> str | None:
-    """None where memory is bounded and φ keeps its input alone; elsewhere it is not an alternative."""
+    """None where memory is bounded and φ keeps only its input. Otherwise an empty reason, which `explain`
+    does not show.
+    """
     wanted = bound(x.shape[0]) is not None and torch.is_grad_enabled() and type(overlap) is Overlap
     return None if wanted and _phi_keeps_its_input(x) else ""
 

@@ -32,13 +32,13 @@ from .calls import ROWS_PER_THREAD, Shared, backward, forward
 from .naive import PhiWeights, Residual
 
 WIDEST = 256
-"""Beyond, the weights do not stay in the cache and PyTorch's products are faster."""
+"""Most channels. With more, the weights do not stay in the cache and PyTorch's products are faster."""
 
 FEW = 2**18
 """Numbers in the rows up to which the hidden layers are kept for the gradient."""
 
 RUN = 2**15
-"""Numbers in the rows of a run from which on, of many runs, each is worth a thread."""
+"""With many runs, a run with at least this many elements gets its own thread."""
 
 
 def supports(

@@ -7,9 +7,9 @@ from torch.nn.modules.module import _has_any_global_hook
 
 
 class Inlined(nn.Module):
-    """A module of which a kernel of a whole layer may know what ``forward`` computes.
+    """A module that a fused kernel may replace, because its ``forward`` is known.
 
-    ``class Phi(Network, known=True)`` is known; what is derived from it, or has hooks, is called.
+    ``class Phi(Network, known=True)`` is known. Subclasses of it and modules with hooks are called instead.
     """
 
     _known: type[nn.Module] | None = None
