@@ -1,8 +1,8 @@
 """One way to make a kernel differentiable: gradient, rule for ``vmap``, error for a second derivative.
 
-A kernel takes one object that holds everything that is constant, then tensors. `differentiable` makes of a
-kernel and of the kernel of its gradient a function for autograd, `torch.func` and `torch.compile`; `opaque`
-hides the inside of a kernel from `torch.compile`.
+A kernel takes one object that holds everything that is constant, then tensors. `differentiable` turns a
+kernel and the kernel of its gradient into a function for autograd, `torch.func` and `torch.compile`. `opaque`
+hides the code of a kernel from `torch.compile`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Tensors = Sequence[Any]
 Kernel = Callable[..., tuple[Tensor, ...]]
 
 NO_SECOND = "{} has no second derivative; use use_backend('reference')"
-"""What kernels say that are differentiated twice."""
+"""The error of a kernel that is differentiated twice."""
 
 
 def differentiable(
@@ -41,7 +41,7 @@ def differentiable(
     jvp: Callable[..., tuple[Tensor, ...]] | None = None,
     threads: Callable[[Tensors], int] | None = None,
 ) -> Callable[..., tuple[Tensor, ...]]:
-    """A function ``(static, *tensors, depth=0) -> outputs`` from a kernel and the kernel of its gradient.
+    """Make ``(static, *tensors, depth=0) -> outputs`` of a kernel and the kernel of its gradient.
 
     Args:
         name: in errors.
@@ -215,7 +215,7 @@ def _each_run(
 
 
 class Opaque(Generic[_P, _R]):
-    """A function that `torch.compile` calls and does not look into; see `opaque`."""
+    """A function that `torch.compile` calls without tracing it; see `opaque`."""
 
     def __init__(self, name: str, function: Callable[_P, _R], fake: Callable[..., _R]) -> None:
         self._function, self.op = function, library.custom_op(name, function, mutates_args=())

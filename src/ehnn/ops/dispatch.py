@@ -60,8 +60,8 @@ class Implementation(NamedTuple):
 
     Attributes:
         name: what `explain` calls it.
-        supports: the arguments of the operation → None, or why this implementation does not take them; an
-            empty reason is not worth mentioning.
+        supports: the arguments of the operation → None, or why this implementation does not take them;
+            `explain` does not show an empty reason.
         run: the arguments of the operation → its value.
 
     >>> shift = Implementation("shift", lambda n: "n is odd" if n % 2 else None, lambda n: n >> 1)
@@ -155,7 +155,7 @@ _triton: bool | None = None
 
 
 def old_triton() -> str | None:
-    """Why kernels with loops that must keep their own code do not run, or None."""
+    """Why kernels do not run whose loops Triton must not change, or None."""
     global _new_triton
     if _new_triton is None:
         from ._native.missing import triton_keeps_loops
@@ -173,7 +173,7 @@ def transformed() -> bool:
 
 
 def in_forward_mode() -> bool:
-    """Whether tangents may come along (`torch.func.jvp`, `torch.autograd.forward_ad`)."""
+    """Whether inputs may have tangents (`torch.func.jvp`, `torch.autograd.forward_ad`)."""
     return not torch.compiler.is_compiling() and forward_ad._current_level >= 0
 
 

@@ -1,4 +1,4 @@
-"""Memory that does not grow with the depth of φ: rows in chunks, their activations made again when needed."""
+"""Bounded memory for φ: rows are taken in chunks, and their activations are recomputed when needed."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ _VMAPPED = not hasattr(checkpoint, "_NoopSaveInputs")
 def bounded_memory(rows: int = 2**20) -> Iterator[None]:
     """Inside, every φ takes at most ``rows`` rows at a time and keeps only its input for the backward pass.
 
-    The activations between the layers of a φ (about seven of its inputs) are made again, chunk by chunk,
-    when gradients need them: a third more arithmetic for a fraction of the memory, and the same numbers
-    (with dropout, other masks). Where the kernels of φ do so anyway, on a GPU, a layer `EHNNMLP` keeps
-    only its own input.
-    For hypergraphs whose activations do not fit.
+    Use it for hypergraphs whose activations do not fit. The activations between the layers of a φ, about
+    seven times its input, are recomputed chunk by chunk when gradients need them. This takes a third more
+    arithmetic and a fraction of the memory, and gives the same numbers (with dropout, other masks). On a GPU
+    where the kernels of φ do so in any case, a layer `EHNNMLP` keeps only its own input.
 
     >>> import ehnn
     >>> h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]], x=torch.ones(3, 4))
@@ -48,7 +47,7 @@ def bound(rows: int) -> int | None:
 
 
 def checkpointed(fn: Callable[..., Tensor], *args: Tensor) -> Tensor:
-    """``fn(*args)``, made again in the backward pass; kept in `torch.func.grad`, which has no such hooks."""
+    """``fn(*args)``, recomputed in the backward pass, but not in `torch.func.grad`, which lacks the hooks."""
     if transformed() and not (_VMAPPED and in_vmap()):
         return fn(*args)
     return checkpoint.checkpoint(fn, *args, use_reentrant=False)

@@ -194,7 +194,7 @@ def _run(command: list[str]) -> bytes:
 
 
 def _processor() -> str:
-    """What ``-march=native`` stands for: a folder may be shared by several machines."""
+    """The processor that ``-march=native`` selects, because several machines may share a folder."""
     try:
         lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
     except OSError:

@@ -24,7 +24,7 @@ def triton_works() -> bool:
 
 
 def triton_keeps_loops() -> bool:
-    """Whether Triton can be told to move nothing out of a loop, where it would fill the registers."""
+    """Whether Triton has an option to move no code out of a loop, where it would fill the registers."""
     import triton.language as tl
 
     return "disable_licm" in inspect.signature(tl.range.__init__).parameters

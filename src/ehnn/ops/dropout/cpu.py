@@ -13,7 +13,7 @@ from .._native.compiled import library
 from .._native.threads import in_threads
 
 NUMBERS_PER_THREAD = 2**20
-"""Numbers that a thread should have before it is worth its start."""
+"""Least numbers for each thread; with fewer, starting a thread costs more than it saves."""
 
 
 def compiled_dropout(x: Tensor, seed: Tensor, p: float, names: Tensor | None, whole: int | None) -> Tensor:

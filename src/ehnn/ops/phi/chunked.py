@@ -18,7 +18,7 @@ from .steps import added, first_layer
 
 
 def supports(x: Tensor, *_: Any) -> str | None:
-    """Why φ takes all rows together, or None."""
+    """None where memory is bounded. Otherwise an empty reason, which `explain` does not show."""
     return "" if bound(x.shape[0]) is None else None
 
 

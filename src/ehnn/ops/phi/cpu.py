@@ -5,7 +5,7 @@ the orders, and LayerNorm's γ and β, go into the first layer,
 
 .. math:: W_1 (\gamma \hat x + \beta) + W_e e_o + b_1 = A \hat x + t_o, \quad A = W_1 \mathrm{diag}(\gamma)
 
-so that rows meet them neither forward nor backward. With :math:`M = \sum \bar z_1 \hat x^\top` and
+so that the loops over rows do not use them. With :math:`M = \sum \bar z_1 \hat x^\top` and
 :math:`s = \sum \bar z_1`, sums over the rows that are needed anyway,
 
 .. math:: \bar W_1 = M \mathrm{diag}(\gamma) + s \beta^\top, \quad
@@ -124,7 +124,7 @@ def _backward(shared: Shared, kept: Any, grads: Any) -> tuple[Any, ...]:
 
 
 def _threads(own: Any) -> int:
-    """For the runs of a batch whose tensors are ``own``: those with much to do, on one thread."""
+    """Threads for the runs of a batch, each with tensors like ``own``: one, unless runs are large."""
     x = next(t for t in own if t is not None and t.dim() == 2)
     worth = x.numel() >= RUN and x.shape[0] < 2 * ROWS_PER_THREAD
     return torch.get_num_threads() if worth else 1

@@ -45,7 +45,7 @@ _ROOT = gl.constexpr(8.0)
 _ROWS_UP = gl.constexpr(2048.0)
 """The power of two of x̂, at most √D."""
 _CHOICE = gl.constexpr(16384.0)
-"""What says that a row is of an order."""
+"""The entry that marks the order of a row."""
 _EACH, _REGISTERS = 2, 255
 """Programs for each processor, and registers of a thread."""
 

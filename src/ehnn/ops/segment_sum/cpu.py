@@ -19,7 +19,7 @@ from .linear_map import Side, apply_sum, not_summable, same_factor, sum_of
 from .naive import scaled
 
 PAIRS_PER_THREAD = 2**20
-"""Numbers that a thread should have to add up before it is worth its start."""
+"""Least numbers that each thread adds up; with fewer, starting a thread costs more than it saves."""
 
 
 def supports(x: Tensor, pairs: SparsePattern, *_: Any) -> str | None:

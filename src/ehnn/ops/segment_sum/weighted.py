@@ -11,7 +11,7 @@ from .naive import scaled
 
 
 def supports(x: Tensor, pairs: SparsePattern, *_: object) -> str | None:
-    """An empty reason, which is not mentioned, unless pairs have weights."""
+    """None if pairs have weights. Otherwise an empty reason, which `explain` does not show."""
     return None if isinstance(pairs, WeightedPattern) else ""
 
 

@@ -130,7 +130,7 @@ SOFTMAX_SUM = Operation(
 
 
 def partial_softmax_sum(x: Tensor, logits: Tensor, pairs: SparsePattern) -> tuple[Tensor, Tensor]:
-    """y and the float64 log-sum-exp of rows of which only some columns are here; not differentiable."""
+    """y and the float64 log-sum-exp of rows, from the columns of one rank; not differentiable."""
     of = softmax_over(pairs, x)
     return of.forward(x.contiguous(), logits.contiguous(), of.rows)
 
