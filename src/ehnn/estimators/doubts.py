@@ -1,4 +1,4 @@
-"""Warnings where labels and names may mean something else than what they are taken for."""
+"""Warnings about labels and names that may be misunderstood."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def looks_like_row_numbers(y: Any, count: int) -> bool:
 
 
 def warn_of_row_numbers(y: Any, names: Sequence[Any] | None, row: str) -> None:
-    """A warning where names that are numbers may be the numbers of rows that a table gave to labels.
+    """Warn if the index of labels may be row numbers of a table instead of names.
 
     ``names`` are those of all rows, in order; ``row`` says what a row is.
     """
@@ -48,7 +48,7 @@ def warn_of_row_numbers(y: Any, names: Sequence[Any] | None, row: str) -> None:
 
 
 def warn_of_order(names: Sequence[Any] | None, row: str) -> None:
-    """A warning where labels by position are for names that are numbers in another order than theirs."""
+    """Warn if labels are given by position and the names are numbers that are not sorted."""
     if names is None or not all(type(v) is int for v in names) or list(names) == sorted(names):
         return
     first = ", ".join(map(str, names[:3]))
@@ -61,7 +61,7 @@ def warn_of_order(names: Sequence[Any] | None, row: str) -> None:
 
 
 def warn_of_doubts(values: Sequence[Any]) -> None:
-    """Warnings where classes may be something else: two spellings of one class, no label, or truths."""
+    """Warn of classes that may be mistakes: two spellings of one class, a missing label, or truth values."""
     told = []
     if alike := alike_classes(values):
         told.append(f"classes that may be one: {alike}")
@@ -82,7 +82,7 @@ def warn_of_doubts(values: Sequence[Any]) -> None:
 
 
 def warn_of_names(h: Hypergraph) -> None:
-    """Warnings on names that may be one, as 1 and "1", or none."""
+    """Warn of names that may be the same, such as 1 and "1", or missing."""
     for names, what in ((h.node_names, "nodes"), (h.edge_names, "hyperedges")):
         if names is None or all(type(name) is int for name in names):
             continue
@@ -93,7 +93,7 @@ def warn_of_names(h: Hypergraph) -> None:
 
 
 def warn_of_other_writing(known: Sequence[Any] | None, names: Sequence[Any] | None, what: str) -> None:
-    """A warning where one of ``names`` is new and was ``known`` in fit in another writing: 12 and "12.0"."""
+    """Warn if one of ``names`` is new and fit had it in another spelling (``known``): 12 and "12.0"."""
     if known is None or names is None:
         return
     before = set(map(plain, known))
@@ -106,7 +106,7 @@ def warn_of_other_writing(known: Sequence[Any] | None, names: Sequence[Any] | No
 
 
 def warn_of_gaps(data: Any, h: Hypergraph) -> None:
-    """A warning where most numbers of nodes in lists are in no hyperedge of ``h = as_hypergraph(data)``."""
+    """Warn if most nodes of lists are in no hyperedge of ``h = as_hypergraph(data)``."""
     unused = int((h.degrees == 0).sum())
     if isinstance(data, (list, tuple, Mapping)) and unused > max(_FEW, h.num_nodes - unused):
         warnings.warn(

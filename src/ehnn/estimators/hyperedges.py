@@ -133,7 +133,7 @@ class HyperedgePredictor(Estimator):
         return self
 
     def _seconds(self) -> float | None:
-        """The seconds that the network may take, where ``budget`` says some."""
+        """The seconds that the network may take; None for a named budget or a single model."""
         seconds = seconds_of(self.budget, 1, 1)
         return seconds if self.model == "auto" and not isinstance(self.budget, str) else None
 
@@ -226,7 +226,7 @@ class HyperedgePredictor(Estimator):
     def predict_proba(self, candidates: Any, h: Any = None) -> np.ndarray:
         """``[num_candidates, 2]`` probability that a candidate is none, and that it is a hyperedge.
 
-        Real and sampled sets weighed the same in training: where hyperedges are rare, use it to rank.
+        Real and sampled sets have the same weight in training, so use it to rank where hyperedges are rare.
         """
         yes = 1 / (1 + np.exp(-self.decision_function(candidates, h).clip(-500, 500)))
         return np.stack([1 - yes, yes], 1)
@@ -310,13 +310,13 @@ def _names_of(candidates: Any) -> list[Any] | None:
 
 
 def _is_named(candidates: Any) -> bool:
-    """Whether candidates are no list, but another form that `fit` takes."""
+    """Whether candidates are not a list but a table, a mapping or a sparse matrix, as `fit` takes them."""
     table = is_table(candidates) and not isinstance(candidates, str)  # a name is no list of sets
     return table or isinstance(candidates, Mapping) or hasattr(candidates, "tocoo")
 
 
 def _by_name(candidates: Any, given: Any, what: str) -> Any:
-    """What is ``given`` for each candidate, in their order where it and they have names."""
+    """The values ``given`` for the candidates, in the order of the candidates if both have names."""
     names = _names_of(candidates) if isinstance(given, Mapping) or has_names(given) else None
     if names is None:
         return given

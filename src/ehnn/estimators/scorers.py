@@ -27,7 +27,7 @@ same for all. As a large constant it hinders training.
 
 
 class Scorer(nn.Module):
-    """An encoder of the hypergraph, and what it says of candidates: one encoding serves any number of them.
+    """Encodes the hypergraph once and scores any number of candidates.
 
     Args:
         encoder: gives the rows that `score` reads.
@@ -53,7 +53,7 @@ class Scorer(nn.Module):
         raise NotImplementedError
 
     def judge(self, parts: Sequence[Tensor], h: Hypergraph) -> Tensor:
-        """The head on ``parts``, each with a norm of its own, and on the affinities where they are read."""
+        """Apply the head to ``parts``, each with its own norm, and to the affinities if there are any."""
         rows = [norm(part) for norm, part in zip(self.norms, parts, strict=True)]
         if self.affinity is not None:
             near = _scored(h).affinity
