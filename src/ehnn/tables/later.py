@@ -74,7 +74,10 @@ def as_trained(reader: Reader, source: Source) -> Source:
         if trained.patterns:
             given = {"members" if trained.members else "sets": trained.patterns} | given
         said = replace(trained, **given, header=trained.header and said.header)
-    return replace(source, layout=said, id_column=source.id_column or reader.id_column)
+    return replace(
+        source, layout=said, id_column=source.id_column or reader.id_column,
+        edge_of_training=source.layout.edge is None,
+    )  # fmt: skip
 
 
 def _kind(data: Any, trained: Layout) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ehnn._utils.optional import suggest
 from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 from ehnn.io._cells import is_missing
@@ -38,6 +39,7 @@ class Source:
         nodes: a table of nodes, or None.
         layout: which columns of ``data`` mean what.
         id_column: the column of ``nodes`` that has their names.
+        edge_of_training: ``layout.edge`` was not said of ``data``, so its sets may be without names.
 
     >>> import pandas as pd
     >>> members = pd.DataFrame({"person": ["ann", "bo", "bo"], "club": ["chess", "chess", "tennis"]})
@@ -49,10 +51,11 @@ class Source:
     nodes: Any = None
     layout: Layout = field(default_factory=Layout)
     id_column: str | None = None
+    edge_of_training: bool = False
 
     def read(self, loose: bool = False) -> Sheet:
-        """What is in them."""
-        sheet = read_sheet(self.data, self.layout, loose)
+        """What is in them; ``loose``: the column of the names of sets in training need not be there."""
+        sheet = read_sheet(self.data, self.layout, loose and self.edge_of_training)
         return sheet if self.nodes is None else with_node_table(sheet, self.nodes, self.id_column)
 
     def tables(self) -> list[Any]:
@@ -125,7 +128,21 @@ class Reader:
                 new = list(filter(None, [new_texts(feature, columns) for feature in features]))
                 told += first_of(new, sheet.path, "have new texts")
                 told += first_of(far_numbers(features, columns, known), sheet.path, "are like that")
-        return [*told, *self._other_columns(sheet)]
+        return [*told, *self._unnamed_sets(sheet), *self._other_columns(sheet)]
+
+    def _unnamed_sets(self, sheet: Sheet) -> list[str]:
+        """A remark where a later table lacks the column with the names of sets that training had."""
+        name = self.layout.edge
+        if (
+            name is None
+            or sheet.layout.edge is not None
+            or sheet.edges is None
+            or sheet.layout.kind != "sets"
+        ):
+            return []
+        hint = suggest(name, sheet.edges.table.columns)
+        told = f"there is no column {short(name)}, so sets are numbered by row; --edge-column names it"
+        return [f"{sheet.path}: {told}{hint}"]
 
     def _other_columns(self, sheet: Sheet) -> list[str]:
         """Remarks where a later table has not the columns of members, or of sets, that training had."""

@@ -1,0 +1,47 @@
+"""Later tables that lack what the table of training had, or say it in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from ehnn.tables import Layout, Sheet, Source, TableData, read
+from ehnn.tables.later import as_trained, ask_sheet
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+ORDERS = "order,items,kind\n" + "".join(f"o{i},a{i % 5};b{i % 3},{'xy'[i % 2]}\n" for i in range(12))
+
+
+def trained(text: str = ORDERS, edge: str | None = "order") -> TableData:
+    Path("t.csv").write_text(text, encoding="utf-8")
+    return read("t.csv", "kind", edge_column=edge)
+
+
+def later(table: TableData, text: str, layout: Layout = Layout()) -> Sheet:  # noqa: B008 (frozen)
+    Path("q.csv").write_text(text, encoding="utf-8")
+    return as_trained(table.reader, Source("q.csv", layout=layout)).read(loose=True)
+
+
+def told(table: TableData, text: str, layout: Mapping[str, str] | None = None) -> list[str]:
+    sheet = later(table, text, Layout(**(layout or {})))
+    return [*sheet.remarks, *ask_sheet(table.reader, sheet).remarks]
+
+
+def test_names_of_sets_that_are_missing_are_told() -> None:
+    said = "q.csv: there is no column 'order', so sets are numbered by row; --edge-column names it"
+    assert said in told(trained(), "items\na1;b1\n")
+    assert f"{said} (did you mean 'order_id'?)" in told(trained(), "order_id,items\no7,a1;b1\n")
+    assert told(trained(), "order_id,items\no7,a1;b1\n", {"edge": "order_id"})[0].startswith(
+        "q.csv: 1 of 1 sets"
+    )
+    assert said not in told(trained("items,kind\na;b,x\nb;c,y\nc;d,x\n", None), "items\na;b\n")
+
+
+def test_a_column_that_was_named_and_is_missing_is_an_error() -> None:
+    with pytest.raises(
+        ValueError, match=r"q\.csv, line 1: there is no column 'order'.*did you mean 'order_id'"
+    ):
+        later(trained(), "order_id,items\no7,a1;b1\n", Layout(edge="order"))
