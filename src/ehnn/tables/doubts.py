@@ -42,6 +42,19 @@ def doubts(table: Table, column: str) -> list[str]:
     return found
 
 
+def repeated_rows(table: Table) -> list[str]:
+    """A remark where rows repeat an earlier row in all columns: a test on copies of training rows is easy."""
+    keys, factors = np.zeros(table.size, np.uint64), np.random.default_rng(0)
+    for cells in table.columns.values():  # a sum by random factors, equal for equal rows
+        factor = factors.integers(1, 2**63, dtype=np.uint64)
+        keys += (cells.codes.astype(np.uint64) + np.uint64(1)) * factor
+    again = table.size - len(np.unique(keys))
+    if not again:
+        return []
+    told = f"{again} of {table.size} rows repeat an earlier row; where they are copies, leave them out"
+    return [f"{table.path}: {told}, because a test on copies of rows of training is too easy"]
+
+
 def shortened_names(names: Iterable[Hashable]) -> list[str]:
     """A remark on names such as ``1.2E+11``."""
     name = next((name for name in names if _SHORTENED.fullmatch(str(name))), None)

@@ -25,7 +25,7 @@ from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
 from .alike import alike_names, counted_names, one_writing, says_none
-from .doubts import check_names, doubts, lists_as_names, shortened_names
+from .doubts import check_names, doubts, lists_as_names, repeated_rows, shortened_names
 from .frames import is_frame
 from .hif import is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
@@ -194,6 +194,8 @@ def _sets(layout: Layout, table: Table) -> Sheet:
             "--weight-column is for a row per member; for a weight per set: --edge-weight-column"
         )
     h = h.replace(edge_names=names)
+    if layout.edge is None:
+        remarks += repeated_rows(table)
     empty = np.flatnonzero(h.orders.numpy() == 0)
     if len(empty):
         remarks.append(
