@@ -14,6 +14,7 @@ from ehnn.io._csv_values import as_numbers
 from .alike import says_none, writing
 from .columns import not_finite, values_of
 from .lists import joined_classes
+from .number_formats import is_number
 from .sheet import Columns
 
 MANY_NUMBERS = 20
@@ -63,18 +64,11 @@ def class_remarks(values: Sequence[Any]) -> list[str]:
     joined = joined_classes(sorted({v for v in distinct if isinstance(v, str)}))
     if joined is not None:
         remarks.append(f"a class {short(joined)}, which may be a list; it counts as one class")
-    if len(distinct) > MANY_NUMBERS and all(_is_number(str(v)) for v in distinct):
+    if len(distinct) > MANY_NUMBERS and all(is_number(str(v)) for v in distinct):
         remarks.append(
             f"{len(distinct)} different numbers, read as classes; to predict a number: --regression"
         )
     return remarks
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return bool(np.isfinite(float(text)))
-    except ValueError:
-        return False
 
 
 def alike_classes(values: Iterable[Any]) -> str:

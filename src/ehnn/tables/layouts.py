@@ -18,6 +18,7 @@ from ehnn.io._names import EDGE_COLUMNS, NODE_COLUMNS
 from ehnn.io._support import read_text
 
 from .frames import FrameTable, from_frame, is_frame, read_parquet, read_records
+from .number_formats import is_number
 
 KINDS = ("pairs", "sets", "matrix", "lines", "hif")
 MEMBERS = ("members", "nodes", "items")
@@ -287,17 +288,10 @@ def _no_header(table: Table) -> str:
     """A hint where the names of the columns look like cells."""
     if not table.header or isinstance(table, FrameTable):
         return ""
-    like_cells = sum(name in cells.texts or _is_float(name) for name, cells in table.columns.items())
+    like_cells = sum(name in cells.texts or is_number(name) for name, cells in table.columns.items())
     if not like_cells:
         return ""
     return "; if the first line is no header: --no-header, and the columns are called 1, 2 …"
-
-
-def _is_float(text: str) -> bool:
-    try:
-        return float(text) == float(text)
-    except ValueError:
-        return False
 
 
 def found_columns(table: Table) -> str:

@@ -21,7 +21,7 @@ _UNIT = re.compile(r"[-+]?\d[\d.,]*\s?([^\W\d_]{1,4}|°C|°F)")
 def no_number(text: str) -> str:
     """A hint where a text is a formatted number."""
     hint = "; write numbers without currencies, % and signs between thousands"
-    return hint if FORMATTED.fullmatch(text) and not _is_float(text) else ""
+    return hint if FORMATTED.fullmatch(text) and not is_number(text) else ""
 
 
 def why_texts(texts: Sequence[str]) -> str:
@@ -35,7 +35,8 @@ def why_texts(texts: Sequence[str]) -> str:
     return next(filter(None, hints), "")
 
 
-def _is_float(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Whether Python reads a text as a number other than NaN."""
     try:
         return float(text) == float(text)
     except ValueError:
