@@ -31,3 +31,42 @@ def test_rows_that_repeat_sets_without_names_are_told() -> None:
     assert sheet_of(f"{columns}kind\n{rows}", Layout(members=("c*",))).remarks == (
         "t.csv: sets without a member: 1, the first is t.csv, line 2",
     )
+
+
+@pytest.mark.parametrize(
+    ("yes", "no"),
+    [
+        ("WAHR", "FALSCH"),
+        ("VRAI", "FAUX"),
+        ("VERDADERO", "FALSO"),
+        ("ja", "nein"),
+        ("oui", "non"),
+        ("Sí", "no"),
+    ],
+)
+def test_truths_in_other_languages_are_truths(yes: str, no: str) -> None:
+    text = f"id,a,b,c\n1,{yes},{no},{yes}\n2,{no},{yes},{no}\n3,{no},{no},\n"
+    assert sets(sheet_of(text, Layout(members=("a", "b", "c")))) == [["a", "c"], ["b"], []]
+    assert sets(sheet_of(text, Layout(sets=("a", "b", "c")))) == [["1"], ["2"], ["1"]]
+
+
+def test_a_check_mark_beside_blanks_is_a_truth() -> None:
+    assert sets(sheet_of("id,a,b\n1,✓,\n2,,✓\n3,✓,✓\n", Layout(members=("a", "b")))) == [
+        ["a"],
+        ["b"],
+        ["a", "b"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "rows", [",•,•\n•,,\n", ",•,\n•,,\n", "1,,2\n1,1,\n,2,1\n", "in,in,out\nout,in,in\n", "3,1,1\n1,1,1\n"]
+)
+def test_marks_and_counts_are_not_taken_for_names(rows: str) -> None:
+    with pytest.raises(ValueError, match=r"t\.csv: the 3 columns of --member-columns hold .* write 1 and 0"):
+        sheet_of(f"a,b,c\n{rows}", Layout(members=("a", "b", "c")))
+
+
+@pytest.mark.parametrize("rows", ["x,y,\ny,,x\nx,x,\n", "1,2,\n2,,1\n", "x,y,x\ny,x,z\nz,z,\n", "z,,\n,,\n"])
+def test_few_names_in_columns_of_members_are_names(rows: str) -> None:
+    sheet = sheet_of(f"a,b,c\n{rows}", Layout(members=("a", "b", "c")))
+    assert set(sheet.h.node_names or ()) <= {"x", "y", "z", "1", "2"}

@@ -12,10 +12,17 @@ from ehnn.io._cells import Cells, is_missing
 from ehnn.io._csv_table import Table
 
 from .layouts import Layout
+from .number_formats import is_number
 from .sheet import Columns, Sheet
 
-_YES = frozenset(("1", "1.0", "true", "yes", "y", "x", "t"))
-_NO = frozenset(("0", "0.0", "false", "no", "n", "f"))
+_YES = frozenset((
+    "1", "1.0", "true", "yes", "y", "x", "t", "✓", "✔", "☑", "☒", "wahr", "ja", "vrai", "oui",
+    "verdadero", "si", "sí", "vero", "sì", "verdadeiro", "sim", "waar",
+))  # fmt: skip
+_NO = frozenset((
+    "0", "0.0", "false", "no", "n", "f", "✗", "✘", "☐", "falsch", "nein", "faux", "non",
+    "falso", "não", "onwaar", "nee",
+))  # fmt: skip
 
 
 def _is_yes(text: str) -> bool:
@@ -60,9 +67,9 @@ def _truths(names: Sequence[str], table: Table, option: str) -> list[Cells]:
 def zeros_as_names(columns: Sequence[Cells], table: Table) -> list[str]:
     """A remark where members are numbers and one is 0; a ValueError where they are counts."""
     texts = {str(text) for cells in columns for text in cells.texts}
-    if not all(is_missing(text) or _is_number(text) for text in texts):
+    if not all(is_missing(text) or is_number(text) for text in texts):
         return []
-    zeros = np.sum([cells.where(lambda t: _is_number(t) and float(t) == 0) for cells in columns], 0)
+    zeros = np.sum([cells.where(lambda t: is_number(t) and float(t) == 0) for cells in columns], 0)
     if (zeros > 1).any():
         raise ValueError(
             f"{table.place(int(np.argmax(zeros > 1)))}: --member-columns hold numbers, and 0 in several "
@@ -74,25 +81,44 @@ def zeros_as_names(columns: Sequence[Cells], table: Table) -> list[str]:
     return [f"{table.path}: '0' is taken for the name of a member; where there is none, leave the cell blank"]
 
 
+def check_marks(columns: Sequence[Cells], table: Table) -> None:
+    """A ValueError where columns of members seem to hold marks or counts: fewer texts than columns, repeated.
+
+    A set that is full would need as many names as there are columns.
+    """
+    texts = sorted({str(text) for cells in columns for text in cells.texts if not is_missing(text)})
+    if not 0 < len(texts) < len(columns):
+        return
+    place = {text: i for i, text in enumerate(texts)}
+    counts = np.zeros((len(columns[0]), len(texts)), np.int64)
+    for cells in columns:
+        codes = np.array([place.get(str(text), -1) for text in cells.texts])[cells.codes]
+        rows = np.flatnonzero(codes >= 0)
+        counts[rows, codes[rows]] += 1
+    several, again = (counts.sum(1) > 1).sum(), (counts > 1).any(1).sum()
+    numbers = all(map(is_number, texts))
+    one = len(texts) == 1 and sum(texts[0] in cells.texts for cells in columns) > 1
+    if not one and not (again if numbers else 2 * again > several):
+        return
+    raise ValueError(
+        f"{table.path}: the {len(columns)} columns of --member-columns hold {short(texts, 60)} alone, which "
+        "look like marks or counts, not names. To say who is a member, write 1 and 0; for counts, give a "
+        "row per member with --weight-column; if they are names, leave out those that a row has twice"
+    )
+
+
 def columns_of_counts(names: Sequence[str], columns: Sequence[Cells], table: Table) -> list[str]:
     """A remark where one column of members holds numbers alone, and the others hold none of these."""
     texts = [{str(text) for text in cells.texts if not is_missing(text)} for cells in columns]
-    numbers = [bool(own) and all(map(_is_number, own)) for own in texts]
+    numbers = [bool(own) and all(map(is_number, own)) for own in texts]
     if sum(numbers) != 1 or len(columns) < 3:
         return []
     place = numbers.index(True)
     others = set().union(*(own for i, own in enumerate(texts) if i != place))
-    if not texts[place].isdisjoint(others) or any(map(_is_number, others)):
+    if not texts[place].isdisjoint(others) or any(map(is_number, others)):
         return []
     told = f"column {short(names[place])} of --member-columns holds numbers, which are taken for members"
     return [f"{table.path}: {told}; if they say how many there are, leave the column out"]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return float(text) == float(text)
-    except ValueError:
-        return False
 
 
 def read_matrix(layout: Layout, table: Table) -> Sheet:

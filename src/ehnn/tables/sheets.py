@@ -30,7 +30,14 @@ from .frames import is_frame
 from .hif import is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
 from .lists import between, separator_of, split_lists
-from .matrices import columns_of_counts, is_one_hot, read_matrix, read_one_hot_sets, zeros_as_names
+from .matrices import (
+    check_marks,
+    columns_of_counts,
+    is_one_hot,
+    read_matrix,
+    read_one_hot_sets,
+    zeros_as_names,
+)
 from .sheet import Columns, IncidenceNames, Sheet, first_rows
 
 
@@ -166,12 +173,15 @@ def _sets(layout: Layout, table: Table) -> Sheet:
     about = Columns(table, np.arange(table.size), "set", names)
     remarks: list[str] = []
     columns = [table.column(name) for name in layout.members]
-    if len(columns) > 1 and layout.one_hot is None:
+    first = layout.one_hot is None
+    if len(columns) > 1 and first:
         layout = replace(layout, one_hot=is_one_hot(columns))
     if len(columns) > 1 and layout.one_hot:
         h = read_one_hot_sets(layout.members, table)
     elif len(columns) > 1:
         remarks += [*zeros_as_names(columns, table), *columns_of_counts(layout.members, columns, table)]
+        if first:
+            check_marks(columns, table)
         rows = zip(*(column.tolist() for column in columns), strict=True)
         lists = [["" if name in NO_NAME else name for name in row] for row in rows]
         lists, told = one_writing(lists)
