@@ -70,3 +70,25 @@ def test_marks_and_counts_are_not_taken_for_names(rows: str) -> None:
 def test_few_names_in_columns_of_members_are_names(rows: str) -> None:
     sheet = sheet_of(f"a,b,c\n{rows}", Layout(members=("a", "b", "c")))
     assert set(sheet.h.node_names or ()) <= {"x", "y", "z", "1", "2"}
+
+
+def test_names_with_a_hash_are_rows_where_there_is_no_header() -> None:
+    layout = Layout(header=False, node="1", edge="2")
+    sheet = sheet_of("#python,u1\n#java,u1\nann,u2\n", layout)
+    assert (sets(sheet), sheet.remarks) == ([["#python", "#java"], ["ann"]], ())
+    assert sheet.line(1) == "t.csv, line 3"
+    assert sets(sheet_of("#python,u1\n#java,u1\n", layout)) == [["#python", "#java"]]
+    sheet = sheet_of("# who, what\n#made by a program\n#python,u1\nann,u2\n", layout)
+    assert sets(sheet) == [["#python"], ["ann"]]
+    assert sheet.remarks == ("t.csv: lines at the top that begin with '#' are left out: 2",)
+    assert sheet.line(1) == "t.csv, line 4"
+    with pytest.raises(ValueError, match=r"t\.csv, line 2: expected 2 cells, got 3"):
+        sheet_of("#python,u1\n#c,d,e\nann,u2\n", layout)
+
+
+@pytest.mark.parametrize("above", ["sep=,\n", "# a comment\n# another\n", "\n\n"])
+def test_an_error_names_the_line_of_the_header(above: str) -> None:
+    line = 1 + above.count("\n")
+    for text, told in (("person,edge\n", "there is no column 'node'"), ("node,\n", "column 2 has no name")):
+        with pytest.raises(ValueError, match=rf"t\.csv, line {line}: {told}"):
+            sheet_of(f"{above}{text}ann,x\n", Layout(node="node", edge="edge"))

@@ -34,6 +34,8 @@ class Table:
         size: number of rows.
         lists: columns whose cells were lists in the source, as lists of names.
         header: whether the names of the columns are in the file; else they are numbers from 1.
+        first_line: the line of the header, or without one of the first row.
+        comments: lines at the top that begin with ``#`` and are left out.
     """
 
     path: str
@@ -42,6 +44,8 @@ class Table:
     size: int
     lists: dict[str, list[list[str]]]
     header: bool = True
+    first_line: int = 1
+    comments: int = 0
 
     def column(self, name: str) -> Cells:
         """The cells of a column; a ValueError names the columns there are."""
@@ -61,11 +65,11 @@ class Table:
     @property
     def top(self) -> str:
         """Where the names of the columns are."""
-        return f"{self.path}, line 1"
+        return f"{self.path}, line {self.first_line}"
 
     def place(self, row: int) -> str:
         """File and line of a row, found by reading again: only errors ask."""
-        rows = Rows(read_text(self.path), self.delimiter)
+        rows = Rows(read_text(self.path), self.delimiter, self.header)
         next(islice(rows, row + self.header, None))
         return f"{self.path}, line {rows.line}"
 
@@ -74,12 +78,14 @@ class Rows:
     """The rows of a CSV text, without blank lines and what programs write above the header.
 
     Those are ``sep=;`` (Excel) and comments: leading lines that begin with ``#`` and have another number of
-    cells than the line below them.
+    cells than the line below them. Without a ``header`` they are rows from the first line that has as many
+    cells as the others, and is not ``# text``.
     """
 
-    def __init__(self, text: str, delimiter: str) -> None:
+    def __init__(self, text: str, delimiter: str, header: bool = True) -> None:
         text = _single_spaces(text) if delimiter == " " else text
-        self.skipped = _above_header(text, delimiter)
+        told, self.comments = _above(text, delimiter, header)
+        self.skipped = told + self.comments
         # newline="" leaves line ends inside quoted cells as they are.
         lines = io.StringIO(text, newline="")
         for _ in range(self.skipped):
@@ -103,24 +109,30 @@ def _single_spaces(text: str) -> str:
     return text if '"' in text else "\n".join(" ".join(line.split()) for line in text.split("\n"))
 
 
-def _above_header(text: str, delimiter: str) -> int:
-    """Number of lines above the header."""
-    skipped, width = 0, None
+def _above(text: str, delimiter: str, header: bool) -> tuple[int, int]:
+    """Number of lines with ``sep=``, and of comments below it, above the header or the first row."""
     lines = io.StringIO(text, newline="")
-    if text[:4].lower() == "sep=" and len(lines.readline().strip()) == 5:
-        skipped = 1
-    else:
+    told = int(text[:4].lower() == "sep=" and len(lines.readline().strip()) == 5)
+    if not told:
         lines.seek(0)
-    marks = []
+    marked, width = [], None
     for line in lines:
         if not line.startswith("#"):
             width = line.count(delimiter)
             break
-        marks.append(line.count(delimiter))
-    if width is None:  # nothing but comments
-        return skipped + len(marks)
+        marked.append(line)
+    if not header:
+        return told, _first_row(marked, delimiter, width)
     # "#node,edge" is a header: it has as many cells as the rows.
-    return skipped + len(marks) - bool(marks and marks[-1] == width > 0)
+    return told, len(marked) - bool(marked and width and marked[-1].count(delimiter) == width)
+
+
+def _first_row(marked: Sequence[str], delimiter: str, width: int | None) -> int:
+    """The first of some lines that begin with ``#`` that is a row; their number where all are comments."""
+    if width is None and marked:
+        width = marked[-1].count(delimiter)
+    rows = (i for i, line in enumerate(marked) if line[1:2].strip() and line.count(delimiter) == width)
+    return next(rows, len(marked)) if width else len(marked)
 
 
 def check_delimiter(delimiter: object) -> None:
@@ -137,33 +149,35 @@ def read_table(path: str | os.PathLike[str], delimiter: str, header: bool = True
     Without a ``header`` the columns are called 1, 2 …
     """
     text = read_text(path)
-    rows = Rows(text, delimiter)
+    rows = Rows(text, delimiter, header)
     try:
         top = next(rows, None)
         if top is None:
             raise ValueError(f"{path} is empty: expected a header line with the names of the columns")
-        names = _names(top, f"{path}, line {rows.line}") if header else []
+        first = rows.line
+        names = _names(top, f"{path}, line {first}") if header else []
         if not header:
-            rows = Rows(text, delimiter)
+            rows = Rows(text, delimiter, header)
         width = len(top)
         plain = _plain_columns(text, delimiter, width, rows.skipped + header)
         columns = _quoted_columns(rows, width) if plain is None else plain
     except csv.Error as error:
         raise ValueError(f"{path}, line {rows.line}: {error}") from error
     if columns is None:
-        raise _ragged(path, delimiter, width)
+        raise _ragged(path, delimiter, width, header)
     cells = [Cells.of(column) for column in columns]
     size = len(cells[0])
     if not header:
-        return Table(str(path), delimiter, {str(i): c for i, c in enumerate(cells, 1)}, size, {}, False)
+        numbered = {str(i): c for i, c in enumerate(cells, 1)}
+        return Table(str(path), delimiter, numbered, size, {}, False, first, rows.comments)
     for i, (name, column) in enumerate(zip(names, cells, strict=True), 1):
         if not name and not _says_nothing(column):
             raise ValueError(
-                f"{path}, line 1: column {i} has no name in the header; give it one, or leave out a title "
-                "above the header"
+                f"{path}, line {first}: column {i} has no name in the header; give it one, or leave out "
+                "a title above the header"
             )
     kept = {name: column for name, column in zip(names, cells, strict=True) if name}
-    return Table(str(path), delimiter, kept, size, {})
+    return Table(str(path), delimiter, kept, size, {}, first_line=first)
 
 
 def _names(row: list[str], place: str) -> list[str]:
@@ -222,7 +236,7 @@ def _quoted_columns(rows: Iterator[list[str]], width: int) -> Sequence[list[str]
     return columns
 
 
-def _ragged(path: str | os.PathLike[str], delimiter: str, width: int) -> ValueError:
-    rows = Rows(read_text(path), delimiter)
+def _ragged(path: str | os.PathLike[str], delimiter: str, width: int, header: bool) -> ValueError:
+    rows = Rows(read_text(path), delimiter, header)
     row = next(row for row in rows if len(row) != width)
     return ValueError(f"{path}, line {rows.line}: expected {width} cells, got {len(row)}")

@@ -85,7 +85,11 @@ def _read(data: Any, layout: Layout, loose: bool) -> Sheet:
             layout = replace(layout, kind="auto")
     table = open_table(data, layout.delimiter, layout.header)
     layout = replace(layout.of_table(table, loose), delimiter=table.delimiter or None)
-    return {"sets": _sets, "pairs": _pairs, "matrix": read_matrix}[layout.kind](layout, table)
+    found = {"sets": _sets, "pairs": _pairs, "matrix": read_matrix}[layout.kind](layout, table)
+    if table.header or not table.comments:
+        return found
+    above = f"{table.path}: lines at the top that begin with '#' are left out: {table.comments}"
+    return replace(found, remarks=(above, *found.remarks))
 
 
 def _pairs(layout: Layout, table: Table) -> Sheet:
