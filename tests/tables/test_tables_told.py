@@ -92,3 +92,34 @@ def test_an_error_names_the_line_of_the_header(above: str) -> None:
     for text, told in (("person,edge\n", "there is no column 'node'"), ("node,\n", "column 2 has no name")):
         with pytest.raises(ValueError, match=rf"t\.csv, line {line}: {told}"):
             sheet_of(f"{above}{text}ann,x\n", Layout(node="node", edge="edge"))
+
+
+@pytest.mark.parametrize("mark", ["; ", "|", "\n"])
+def test_commas_in_names_do_not_part_members(mark: str) -> None:
+    cells = ["Smith, John", "Lee, Bo", "Roe, Ann", "Poe, Cy", "Doe, Di", f"Smith, John{mark}Lee, Bo"]
+    sheet = sheet_of("items\n" + "".join(f'"{cell}"\n' for cell in cells))
+    assert sheet.h.node_names == ("Smith, John", "Lee, Bo", "Roe, Ann", "Poe, Cy", "Doe, Di")
+    separator = mark.strip(" ")
+    assert sheet.layout.separator == separator
+    assert f"members are split at {separator!r}, which is in 1 of 6 cells" in sheet.remarks[0]
+    cells = ["a, b", "a, c", "b, c", "a, b, c", "b, d", f"a{mark}b, c"]
+    sheet = sheet_of("items\n" + "".join(f'"{cell}"\n' for cell in cells))
+    assert sheet.layout.separator == ","
+
+
+@pytest.mark.parametrize(
+    ("cells", "word", "sign"),
+    [
+        (["New York/Los Angeles/Rome", "Rome/New York", "Paris"], "York/Los", "/"),
+        (["red wine+white bread", "white bread+tea", "tea"], "wine+white", "+"),
+    ],
+)
+def test_lists_that_are_split_at_spaces_are_told(cells: list[str], word: str, sign: str) -> None:
+    told = f"members are split at spaces, {word!r} for one; where {sign!r} stands between members: "
+    told = f"t.csv: {told}--separator '{sign}'"
+    text = "id,items\n" + "".join(f"{i},{cell}\n" for i, cell in enumerate(cells))
+    assert sheet_of(text).remarks == (told,)
+    assert sheet_of(text, Layout(separator=sign)).remarks == ()
+    lines = "".join(f"{cell} x\n" for cell in cells)
+    assert sheet_of(lines, name="a.txt").remarks == (told.replace("t.csv", "a.txt"),)
+    assert sheet_of("items\nA/B c d\nc d e\nd e f\n").remarks == ()

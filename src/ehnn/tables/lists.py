@@ -22,6 +22,8 @@ _TAGS = re.compile(r"(<[^<>]+>\s*)+")
 """Tags as Stack Exchange writes them: ``<python><pandas>``."""
 _BETWEEN = re.compile(r"(?<=\s)(and|und|et|[^\w\s]+)(?=\s)")
 """A word or sign that people write between members: ``ann and bo``, ``H2 + O2``."""
+_SIGN = re.compile(r"(?<=\w)[/+&·•~](?=\w)")
+"""A sign within a word that may stand between two members: ``New York/Los Angeles``."""
 _ADJACENT = re.compile(r"""['"]\s+['"]""")
 
 
@@ -77,6 +79,8 @@ def between(separator: str | None, cells: Sequence[str]) -> list[str]:
     if separator not in (None, ","):
         return []
     several = [cell for cell in cells if len(cell.split()) > 1]
+    if separator is None and (told := _signs(several)):
+        return [told]
     words = Counter(word for cell in several for word in set(_BETWEEN.findall(cell)))
     word, count = words.most_common(1)[0] if words else ("", 0)
     if count < 2 or 2 * count < len(several) or (separator and not word[0].isalpha() and word not in "&+"):
@@ -84,6 +88,18 @@ def between(separator: str | None, cells: Sequence[str]) -> list[str]:
     taken = "a part of names" if separator else "a member"
     told = f"{word!r} is in {count} of {len(cells)} cells and is taken for {taken}"
     return [f"{told}; where it stands between members: --separator ' {word} '"]
+
+
+def _signs(cells: Sequence[str]) -> str | None:
+    """A remark where lists are split at spaces and half of them hold a sign that may separate members."""
+    words = [[word for word in cell.split() if _SIGN.search(word)] for cell in cells]
+    found = [own[0] for own in words if own]
+    if 2 * len(found) < len(cells) or not found:
+        return None
+    sign = Counter(match[0] for word in found for match in _SIGN.finditer(word)).most_common(1)[0][0]
+    word = next(word for word in found if sign in word)
+    told = f"members are split at spaces, {short(word)} for one"
+    return f"{told}; where {sign!r} stands between members: --separator '{sign}'"
 
 
 def list_among(names: Sequence[str]) -> str | None:
@@ -122,13 +138,22 @@ def separator_of(texts: Sequence[str]) -> str | None:
     """The first separator in a fifth of the texts that may be of several members; None is any white space.
 
     A line break, a semicolon or a bar counts where it is rarer too: names of several words do not hold one.
+    So it does beside commas where these are part of names: ``Smith, John; Lee, Bo``.
     """
     several = [text for text in texts if len(text.split()) > 1 or any(s in text for s in SEPARATORS)]
     holding = {s: sum(s in text for text in several) for s in SEPARATORS}
     holding = {"\n": sum("\n" in text and _BROKEN.search(text) is not None for text in several)} | holding
-    often = (s for s, count in holding.items() if count * 5 >= len(several) > 0)
-    rare = (s for s in ("\n", ";", "|") if holding[s])
-    return next(often, next(rare, None))
+    often = next((s for s, count in holding.items() if count * 5 >= len(several) > 0), None)
+    rare = [s for s in ("\n", ";", "|") if holding[s]]
+    if often == ",":
+        return next((s for s in rare if _commas_in_names(s, several)), often)
+    return often or next(iter(rare), None)
+
+
+def _commas_in_names(separator: str, texts: Sequence[str]) -> bool:
+    """Whether all that is between separators holds one comma, as in ``Smith, John; Lee, Bo``."""
+    parts = [part for text in texts for part in text.split(separator) if part.strip()]
+    return all(part.count(",") == 1 for part in parts)
 
 
 def _literal(cell: str, row: int, table: Table) -> list[str]:
