@@ -136,3 +136,12 @@ def test_numbers_may_be_names_in_every_layout_of_a_frame(kind: Any) -> None:
     assert read_sheet(sets, Layout(edge="set")).h.edge_names == ("3", "1", "2")
     matrix = pd.DataFrame({"node": number, "x": [1, 0, 1]})
     assert read_sheet(matrix, Layout(node="node", sets=("x",))).h.node_names == ("3", "1", "2")
+
+
+def test_columns_that_differ_by_outer_blanks_are_refused() -> None:
+    told = "the column 'team' appears twice; outer blanks do not count"
+    table = pd.DataFrame({"node": ["a", "b"], "edge": ["e", "e"], "team": [1, 2], "team ": [3, 4]})
+    Path("a.jsonl").write_text(table.to_json(orient="records", lines=True), encoding="utf-8")
+    for data in (table, "a.jsonl"):
+        with pytest.raises(ValueError, match=told):
+            read_sheet(data, Layout())

@@ -158,6 +158,8 @@ def _table(path: str, columns: Mapping[str, Any], size: int) -> FrameTable:
     rounded: set[str] = set()
     for name, values in columns.items():
         name = name.strip()
+        if name in cells:
+            raise ValueError(f"{path}: the column {short(name)} appears twice; outer blanks do not count")
         if _dtype_kind(values) in "iufbM":
             cells[name], exact = _from_array(values)
             rounded |= set() if exact else {name}
