@@ -45,3 +45,18 @@ def test_a_column_that_was_named_and_is_missing_is_an_error() -> None:
         ValueError, match=r"q\.csv, line 1: there is no column 'order'.*did you mean 'order_id'"
     ):
         later(trained(), "order_id,items\no7,a1;b1\n", Layout(edge="order"))
+
+
+def test_numbers_of_rows_are_no_names_of_sets() -> None:
+    for edge, text in ((None, "items\na1;b1\na2;b2;a3\n"), ("order", "items\na1;b1\na2;b2;a3\n")):
+        assert not any("sets were not there" in remark for remark in told(trained(edge=edge), text))
+
+
+def test_known_sets_with_other_members_are_told() -> None:
+    said = told(trained(), "order,items\no1,a1;b1\no2,a2;a3\nnew,a1;b2\nO3,a3\n")
+    assert said == [
+        "q.csv: 1 of 4 sets were not there in training with these members, 'o2' for one; a known name with "
+        "other members counts as a new set",
+        "q.csv: 2 of 4 sets were not there in training, 'new' for one; 'o3' is known, and 'O3' is not: "
+        "they are different names",
+    ]

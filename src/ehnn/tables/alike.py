@@ -123,7 +123,8 @@ def known_as(names: Iterable[str], known: Sequence[Hashable]) -> str:
     """A hint where one of ``names``, which are not known, is known in another writing."""
     writings = {writing(str(name)): str(name) for name in known}
     numbers = set(map(str, known))
-    for name, _ in zip(names, range(_MOST), strict=False):
+    new = (name for name in names if name not in numbers)
+    for name, _ in zip(new, range(_MOST), strict=False):
         if hint := other_number(name, numbers):
             return hint
         if (other := writings.get(writing(name))) is not None:

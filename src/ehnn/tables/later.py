@@ -216,15 +216,30 @@ def _strangers(reader: Reader, sheet: Sheet, joined: Merged) -> list[str]:
         (joined.edges, known.num_edges, sheet.h.edge_names, known.edge_names, "sets"),
     ):
         new = places >= count
-        if not new.any():
-            continue
         strange = [str((names or ())[i]) for i in np.flatnonzero(new).tolist()]
+        if what == "sets":
+            strange, again = _new_names(strange, sheet, set(map(str, before or ())), len(new))
+            remarks += again
+        if not strange:
+            continue
         told = f"{sheet.path}: {len(strange)} of {len(new)} {what} were not there in training, "
         told += f"{short(strange[0], 60)} for one{known_as(strange, before or ())}"
         if new.all() and what == "nodes" and (joined.edges >= known.num_edges).all():
             told += f"{_hint(reader)}; they are judged by {_what_is_left(reader)} alone"
         remarks.append(told)
     return remarks
+
+
+def _new_names(strange: list[str], sheet: Sheet, known: set[str], count: int) -> tuple[list[str], list[str]]:
+    """The names of new sets that are new too, and a remark on others; numbers of rows are no names."""
+    if sheet.layout.kind == "lines" or (sheet.layout.kind == "sets" and sheet.layout.edge is None):
+        return [], []
+    again = [name for name in strange if name in known]
+    if not again:
+        return strange, []
+    told = f"{len(again)} of {count} sets were not there in training with these members"
+    told += f", {short(again[0], 60)} for one; a known name with other members counts as a new set"
+    return [name for name in strange if name not in known], [f"{sheet.path}: {told}"]
 
 
 def _hint(reader: Reader) -> str:
