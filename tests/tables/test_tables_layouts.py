@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ehnn.io import to_named_edges
+from ehnn.tables import Source, read
+from ehnn.tables.later import as_trained
 from ehnn.tables.layouts import Layout
 from ehnn.tables.sheets import read_sheet
 
@@ -88,3 +91,54 @@ def test_an_empty_set_is_no_row_without_a_name() -> None:
     Path("a.csv").write_text("node,edge\na,s\n,empty\n")
     sheet = read_sheet(Path("a.csv"), Layout())
     assert (sheet.h.num_edges, sheet.remarks) == (2, ())
+
+
+MATRIX = {"sets": ("x", "y"), "weight": "w"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (MATRIX, "--weight-column: a table with a column for each set has no weights"),
+        (MATRIX | {"edge_weight": "v"}, "--weight-column and --edge-weight-column: a table with"),
+        ({"members": ("x",), "weight": "w"}, "--weight-column is for a row per member"),
+        (
+            {"kind": "lines", "weight": "w", "edge": "foo", "members": ("q",)},
+            "--layout lines has no columns: leave out --edge-column, --member-columns, --weight-column",
+        ),
+        (
+            {"kind": "hif", "node": "n", "edge_weight": "v"},
+            "HIF names its nodes, sets and weights itself; leave out --node-column, --edge-weight-column",
+        ),
+    ],
+)
+def test_options_that_a_layout_does_not_read_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Layout(**given)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "options"),
+    [
+        ("hif.json", {"edge_weight": "v"}, "--edge-weight-column"),
+        ("a.hif", {"node": "n", "edge": "e"}, "--node-column, --edge-column"),
+        ("hif.json", {"kind": "pairs"}, "--layout"),
+    ],
+)
+def test_columns_are_not_said_of_hif(name: str, given: dict[str, Any], options: str) -> None:
+    Path(name).write_text(json.dumps(HIF), encoding="utf-8")
+    told = f"{name} is HIF, which names its nodes, sets and weights itself; leave out {options}$"
+    with pytest.raises(ValueError, match=told):
+        read_sheet(Path(name), Layout(**given))
+
+
+def test_a_column_of_ids_needs_a_table_of_nodes() -> None:
+    Path("a.csv").write_text("node,edge,y\na,e,p\nb,e,q\nc,e,p\nd,e,q\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="id_column is for a table of nodes: give nodes, or leave out 'foo'"):
+        read("a.csv", "y", id_column="foo")
+    reader = read("a.csv", "y").reader
+    with pytest.raises(ValueError, match="--id-column is for a table of nodes"):
+        as_trained(reader, Source("a.csv", id_column="foo"))
+    Path("b.csv").write_text("node,x,y\na,1,0\n", encoding="utf-8")
+    sheet = as_trained(reader, Source("b.csv", layout=Layout(sets=("x", "y")))).read(loose=True)
+    assert to_named_edges(sheet.h) == {"x": ["a"], "y": []}

@@ -15,7 +15,7 @@ from ehnn.io._csv_table import Table
 from ehnn.io._names import factorize
 from ehnn.io._support import read_text
 
-from .layouts import Layout
+from .layouts import NAMES_ITSELF, Layout, end_of
 from .sheet import Columns, Sheet
 
 
@@ -36,6 +36,21 @@ def is_hif(path: Path) -> bool:
         return (isinstance(found, dict) and "incidences" in found) or "\n{" not in text
     except (ValueError, RecursionError):
         return "\n{" not in text
+
+
+def check_options(path: Path, layout: Layout) -> None:
+    """A ValueError where what is said of a table is said of a file in the format."""
+    options = [*["--layout"] * (layout.kind != "auto"), *layout.columns()]
+    if options and end_of(path) in (".json", ".hif") and _holds_incidences(read_text(path)):
+        raise ValueError(f"{path} is HIF, which {NAMES_ITSELF}; leave out {', '.join(options)}")
+
+
+def _holds_incidences(text: str) -> bool:
+    try:
+        found = json.loads(text) if text.lstrip().startswith("{") else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and "incidences" in found
 
 
 def read_attributes(path: Path, layout: Layout) -> Sheet:

@@ -62,10 +62,12 @@ def as_trained(reader: Reader, source: Source) -> Source:
 
     Its own alone counts for another kind of file.
     """
+    source.check_id_column()
     said, trained = source.layout, reader.layout
     same_file = _kind(source.data, trained) in (trained.kind, "table")
     other = said.kind not in ("auto", trained.kind) or not same_file
     other |= bool(said.members) and trained.kind != "sets"
+    other |= bool(said.sets) and trained.kind != "matrix"
     other |= bool(said.node) and trained.kind not in ("pairs", "matrix")
     if not other:
         given = {k: v for k, v in vars(said).items() if v and k not in ("kind", "header")}

@@ -25,6 +25,7 @@ MEMBERS = ("members", "nodes", "items")
 _ENDS = {".json": "hif", ".hif": "hif", ".txt": "lines", ".edges": "lines", ".dat": "lines"}
 _PACKED = (".gz", ".bz2", ".xz")
 _PARQUET, _RECORDS = (".parquet", ".pq"), (".jsonl", ".ndjson", ".json")
+NAMES_ITSELF = "names its nodes, sets and weights itself"
 _HINT = (
     "; if each line is a set and there is no header: --layout lines; if lines above the header are a title, "
     "leave them out"
@@ -80,6 +81,10 @@ class Layout:
         for option, mark in (("separator", self.separator), ("delimiter", self.delimiter)):
             if mark == "":
                 raise ValueError(f"--{option} must be one character or more, got ''; leave it out")
+        if self.kind == "lines" and self.columns():
+            raise ValueError(f"--layout lines has no columns: leave out {', '.join(self.columns())}")
+        if self.kind == "hif" and self.columns():
+            raise ValueError(f"HIF {NAMES_ITSELF}; leave out {', '.join(self.columns())}")
         if self.sets and (self.members or self.edge or self.kind not in ("auto", "matrix")):
             raise ValueError(
                 "--set-columns is for a row per node and a column of 0 and 1 for each set: leave out "
@@ -91,13 +96,36 @@ class Layout:
             )
         if self.role and (self.members or self.sets or self.kind not in ("auto", "pairs")):
             raise ValueError("--role-column is for a row per member: give --node-column and --edge-column")
+        self._check_weights()
         if self.node is not None and self.node == self.edge:
             raise ValueError(f"--node-column and --edge-column must be two columns, got {self.node!r} twice")
 
+    def _check_weights(self) -> None:
+        if self.sets or self.kind == "matrix":
+            weights = {"--weight-column": self.weight, "--edge-weight-column": self.edge_weight}
+            given = [option for option, column in weights.items() if column]
+            if given:
+                raise ValueError(
+                    f"{' and '.join(given)}: a table with a column for each set has no weights; for weights, "
+                    "give a row per member"
+                )
+        if self.weight and (self.members or self.kind == "sets"):
+            raise ValueError(
+                "--weight-column is for a row per member; for a weight per set: --edge-weight-column"
+            )
+
+    def columns(self) -> list[str]:
+        """The options of columns that are given."""
+        found = {
+            "--node-column": self.node, "--edge-column": self.edge, "--member-columns": self.members,
+            "--set-columns": self.sets, "--weight-column": self.weight,
+            "--edge-weight-column": self.edge_weight, "--role-column": self.role,
+        }  # fmt: skip
+        return [option for option, column in found.items() if column]
+
     def of_file(self, path: Path) -> Layout:
         """With the kind that the end of the name tells, if it tells one."""
-        columns = (self.members, self.node, self.sets, self.edge, self.weight, self.edge_weight, self.role)
-        if self.kind != "auto" or any(columns):
+        if self.kind != "auto" or self.columns():
             return self
         return replace(self, kind=_ENDS.get(end_of(path), "auto"))
 

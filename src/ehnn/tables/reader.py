@@ -58,6 +58,13 @@ class Source:
         sheet = read_sheet(self.data, self.layout, loose and self.edge_of_training)
         return sheet if self.nodes is None else with_node_table(sheet, self.nodes, self.id_column)
 
+    def check_id_column(self) -> None:
+        """A ValueError where the column of names is said of no table of nodes."""
+        if self.id_column is not None and self.nodes is None:
+            raise ValueError(
+                f"--id-column is for a table of nodes: give --nodes, or leave out {short(self.id_column)}"
+            )
+
     def tables(self) -> list[Any]:
         return [self.data] if self.nodes is None else [self.data, self.nodes]
 

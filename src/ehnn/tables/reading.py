@@ -153,6 +153,7 @@ def learn(
 ) -> TableData:
     """Read tables for the first time: what columns hold is found out here."""
     _check_task(task, label, regression)
+    source.check_id_column()
     sheet = source.read()
     task = task or _task(sheet, source, label)
     _check_label(label, sheet.layout)

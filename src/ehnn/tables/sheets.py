@@ -27,7 +27,7 @@ from ehnn.io._support import raw_bytes, read_text, reading_once
 from .alike import alike_names, counted_names, one_writing, says_none
 from .doubts import check_names, doubts, lists_as_names, repeated_rows, shortened_names
 from .frames import is_frame
-from .hif import is_hif, read_attributes
+from .hif import check_options, is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
 from .lists import between, separator_of, split_lists
 from .matrices import (
@@ -83,6 +83,8 @@ def _read(data: Any, layout: Layout, loose: bool) -> Sheet:
             if told or is_hif(path):
                 return read_attributes(path, layout)
             layout = replace(layout, kind="auto")
+        else:
+            check_options(path, layout)
     table = open_table(data, layout.delimiter, layout.header)
     layout = replace(layout.of_table(table, loose), delimiter=table.delimiter or None)
     found = {"sets": _sets, "pairs": _pairs, "matrix": read_matrix}[layout.kind](layout, table)
@@ -203,10 +205,6 @@ def _sets(layout: Layout, table: Table) -> Sheet:
         layout, h = replace(layout, separator=separator), _from_lists(lists, table.path, remarks)
     if layout.edge_weight is not None:
         h = h.replace(edge_weight=_weights(table, layout.edge_weight, np.arange(table.size)))
-    if layout.weight is not None:
-        raise ValueError(
-            "--weight-column is for a row per member; for a weight per set: --edge-weight-column"
-        )
     h = h.replace(edge_names=names)
     if layout.edge is None:
         remarks += repeated_rows(table)
