@@ -61,6 +61,8 @@ def class_remarks(values: Sequence[Any]) -> list[str]:
     remarks = [f"classes that may be one: {alike}"] if (alike := alike_classes(values)) else []
     if (blank := like_blank(values)) is not None:
         remarks.append(f"a class {short(blank)}; where it means that there is no label, leave it blank")
+    if (minus := _minus_one({str(v) for v in distinct})) is not None:
+        remarks.append(f"a class {minus}; where it means that there is no label, leave it blank")
     joined = joined_classes(sorted({v for v in distinct if isinstance(v, str)}))
     if joined is not None:
         remarks.append(f"a class {short(joined)}, which may be a list; it counts as one class")
@@ -69,6 +71,15 @@ def class_remarks(values: Sequence[Any]) -> list[str]:
             f"{len(distinct)} different numbers, read as classes; to predict a number: --regression"
         )
     return remarks
+
+
+def _minus_one(texts: set[str]) -> str | None:
+    """-1 as it is written, where it stands beside 0 or several classes, all whole numbers."""
+    found = sorted(texts & {"-1", "-1.0"})
+    others = texts - set(found)
+    if not found or not all(map(_WHOLE.fullmatch, others)):
+        return None
+    return found[0] if len(others) > 1 or "0" in others or "0.0" in others else None
 
 
 def alike_classes(values: Iterable[Any]) -> str:
