@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ehnn.tables import Layout, Sheet, read_sheet
+from ehnn.tables.labels import class_remarks
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -123,3 +124,20 @@ def test_lists_that_are_split_at_spaces_are_told(cells: list[str], word: str, si
     lines = "".join(f"{cell} x\n" for cell in cells)
     assert sheet_of(lines, name="a.txt").remarks == (told.replace("t.csv", "a.txt"),)
     assert sheet_of("items\nA/B c d\nc d e\nd e f\n").remarks == ()
+
+
+def test_a_class_of_minus_one_is_told() -> None:
+    told = "a class -1; where it means that there is no label, leave it blank"
+    assert class_remarks(["-1", "0", "1"]) == class_remarks(["0", "1", "2", "-1", None]) == [told]
+    assert class_remarks(["-1", "0"]) == class_remarks(["1", "2", "-1"]) == [told]
+    for values in (["-1", "1"], ["-2", "-1", "0", "1"], ["-1", "0", "x"], [0, 1]):
+        assert class_remarks(values) == []
+
+
+def test_rows_between_stray_quotes_are_told() -> None:
+    told = ", which holds a line break and ','; is a quote missing or too many before t.csv, line 5?"
+    sheet = sheet_of('node,edge\nann,b1\n"nail,b1\na,b1\nd",b2\ne,b2\n')
+    assert sheet.remarks == (f"t.csv: column 'node' has the name 'nail,b1\\na,b1\\nd'{told}",)
+    sheet = sheet_of('id,members\no,x;y\n"1,a;b\n2,b;c\n3",c;d\n4,a;c\n')
+    assert sheet.remarks == (f"t.csv: column 'id' has the name '1,a;b\\n2,b;c\\n3'{told}",)
+    assert sheet_of('node,edge\n"two\nlines",b1\n"a, b",b1\n').remarks == ()

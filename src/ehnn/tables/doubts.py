@@ -34,12 +34,23 @@ def doubts(table: Table, column: str) -> list[str]:
         found.append(
             f"the name {name!r} in {missing.sum()} rows; where it means that there is none, leave it blank"
         )
-    found += shortened_names(cells.texts.tolist())
+    found += [*swallowed_rows(table, column), *shortened_names(cells.texts.tolist())]
     sums = cells.where(lambda text: text.casefold().rstrip(":") in _SUMS)
     if sums.sum() == 1:
         name = cells[int(np.argmax(sums))]
         found.append(f"the name {name!r} in one row; where that is a row of sums, leave it out")
     return found
+
+
+def swallowed_rows(table: Table, column: str) -> list[str]:
+    """A remark where a name holds a line break and what separates cells: a stray quote joins rows."""
+    cells, mark = table.column(column), table.delimiter
+    joined = cells.where(lambda text: mark and "\n" in text and mark in text)
+    if not joined.any():
+        return []
+    row = int(np.argmax(joined))
+    told = f"the name {short(cells[row], 40)}, which holds a line break and {mark!r}"
+    return [f"{told}; is a quote missing or too many before {table.place(row)}?"]
 
 
 def repeated_rows(table: Table) -> list[str]:

@@ -25,7 +25,7 @@ from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
 from .alike import alike_names, counted_names, one_writing, says_none
-from .doubts import check_names, doubts, lists_as_names, repeated_rows, shortened_names
+from .doubts import check_names, doubts, lists_as_names, repeated_rows, shortened_names, swallowed_rows
 from .frames import is_frame
 from .hif import check_options, is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
@@ -208,6 +208,9 @@ def _sets(layout: Layout, table: Table) -> Sheet:
     h = h.replace(edge_names=names)
     if layout.edge is None:
         remarks += repeated_rows(table)
+    else:
+        told = swallowed_rows(table, layout.edge)
+        remarks += [f"{table.path}: column {short(layout.edge)} has {one}" for one in told]
     empty = np.flatnonzero(h.orders.numpy() == 0)
     if len(empty):
         remarks.append(
