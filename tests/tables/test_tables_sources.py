@@ -145,3 +145,18 @@ def test_columns_that_differ_by_outer_blanks_are_refused() -> None:
     for data in (table, "a.jsonl"):
         with pytest.raises(ValueError, match=told):
             read_sheet(data, Layout())
+
+
+def test_line_separators_in_strings_of_json_end_no_line() -> None:
+    rows = [{"node": name, "edge": "e"} for name in ("a\u2028b", "c\u0085d", "e")]
+    for end in ("\n", "\r\n", "\r"):
+        text = end.join(json.dumps(row, ensure_ascii=False) for row in rows)
+        Path("a.jsonl").write_bytes(text.encode())
+        assert read_sheet("a.jsonl", Layout()).h.node_names == ("a\u2028b", "c\u0085d", "e")
+
+
+@pytest.mark.parametrize("cell", ["3.5", "[[1]]"])
+def test_errors_in_lists_name_the_line_of_a_record(cell: str) -> None:
+    Path("a.jsonl").write_text(f'{{"members": ["a"]}}\n\n{{"members": {cell}}}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 3: column 'members'"):
+        read_sheet("a.jsonl", Layout())

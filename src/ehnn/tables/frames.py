@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,9 +107,7 @@ def read_records(path: Path) -> Table:
     _check_records(records, path)
     keys = dict.fromkeys(str(key) for record in records for key in record)
     columns = {key: [record.get(key) for record in records] for key in keys}
-    table = _table(str(path), columns, len(records))
-    table.lines = lines
-    return table
+    return _table(str(path), columns, len(records), lines)
 
 
 def _check_records(records: Sequence[Mapping[str, Any]], path: Path) -> None:
@@ -124,7 +122,9 @@ def _check_records(records: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 
 def _record_lines(text: str, path: Path) -> tuple[list[Mapping[str, Any]], list[int]]:
-    found = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+    # Not splitlines(): U+2028 and the like may stand in the strings of JSON, line ends of files may not.
+    rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    found = [(number, line) for number, line in enumerate(rows, 1) if line.strip()]
     records: list[Mapping[str, Any]] = []
     for number, line in found:
         try:
@@ -152,7 +152,8 @@ def _record_list(text: str, path: Path) -> tuple[list[Mapping[str, Any]], list[i
     return records, []
 
 
-def _table(path: str, columns: Mapping[str, Any], size: int) -> FrameTable:
+def _table(path: str, columns: Mapping[str, Any], size: int, lines: Sequence[int] = ()) -> FrameTable:
+    place = FrameTable(path, "", {}, size, {}, lines=lines).place
     cells: dict[str, Cells] = {}
     lists: dict[str, list[list[str]]] = {}
     rounded: set[str] = set()
@@ -168,12 +169,12 @@ def _table(path: str, columns: Mapping[str, Any], size: int) -> FrameTable:
         rounded |= {name} if _are_rounded(values) else set()
         values = _whole(values)
         if any(isinstance(v, _LISTS) for v in values):
-            found = [_items(v, path, row, name) for row, v in enumerate(values)]
+            found = [_items(v, place, row, name) for row, v in enumerate(values)]
             items = iter(_whole([item for one in found for item in one]))
             lists[name] = [[_text(next(items)) for _ in one] for one in found]
             values = [json.dumps(names, ensure_ascii=False) for names in lists[name]]
         cells[name] = Cells.of([_text(v) for v in values])
-    return FrameTable(path, "", cells, size, lists, rounded=rounded)
+    return FrameTable(path, "", cells, size, lists, lines=lines, rounded=rounded)
 
 
 def _are_rounded(values: Iterable[Any]) -> bool:
@@ -215,20 +216,18 @@ def _from_array(values: Any) -> tuple[Cells, bool]:
     return Cells(found.codes[codes], found.texts), exact
 
 
-def _items(value: Any, path: str, row: int, column: str) -> list[Any]:
-    """The names in a cell that is a list, as they are."""
+def _items(value: Any, place: Callable[[int], str], row: int, column: str) -> list[Any]:
+    """The names in a cell that is a list, as they are; ``place(row)`` is where it stands, for errors."""
     if not isinstance(value, (str, *_LISTS)) and _text(value) == "":
         return []
     if not isinstance(value, _LISTS):
-        raise ValueError(
-            f"{path}, row {row} (from 0): column {short(column)} holds lists elsewhere, got {short(value)}"
-        )
+        raise ValueError(f"{place(row)}: column {short(column)} holds lists elsewhere, got {short(value)}")
     items = sorted(value, key=str) if isinstance(value, (set, frozenset)) else list(value)
     wrong = next((item for item in items if isinstance(item, (*_LISTS, Mapping))), None)
     if wrong is not None:
         raise ValueError(
-            f"{path}, row {row} (from 0): column {short(column)} must hold lists of names, got "
-            f"{short(wrong)} in a list; take the names out of it"
+            f"{place(row)}: column {short(column)} must hold lists of names, got {short(wrong)} in a list; "
+            "take the names out of it"
         )
     return items
 
