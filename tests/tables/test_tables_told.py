@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ehnn.tables import Layout, Sheet, read_sheet
+from ehnn.tables import Layout, Sheet, TableData, read, read_sheet
 from ehnn.tables.labels import class_remarks
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -141,3 +141,41 @@ def test_rows_between_stray_quotes_are_told() -> None:
     sheet = sheet_of('id,members\no,x;y\n"1,a;b\n2,b;c\n3",c;d\n4,a;c\n')
     assert sheet.remarks == (f"t.csv: column 'id' has the name '1,a;b\\n2,b;c\\n3'{told}",)
     assert sheet_of('node,edge\n"two\nlines",b1\n"a, b",b1\n').remarks == ()
+
+
+def nodes_of(column: str, cells: list[str]) -> TableData:
+    rows = "".join(f'p{i},"{cells[i % len(cells)]}",{"ab"[i % 2]}\n' for i in range(12))
+    Path("n.csv").write_text(f"node,{column},team\n{rows}", encoding="utf-8")
+    Path("t.csv").write_text("node,edge\n" + "".join(f"p{i},e\n" for i in range(12)), encoding="utf-8")
+    return read("t.csv", "team", nodes="n.csv")
+
+
+@pytest.mark.parametrize("cells", [["01.03.1980", "24.12.1991"], ["1980-03-01", "1991-12-24"]])
+def test_dates_are_not_taken_for_formatted_numbers(cells: list[str]) -> None:
+    told = f"is read as 2 classes, {cells[0]!r} for one; write dates as numbers, such as days"
+    assert f"n.csv: column 'born' {told}" in nodes_of("born", [*cells, cells[0]]).remarks
+
+
+def test_versions_are_classes_and_grouped_numbers_are_told() -> None:
+    assert nodes_of("version", ["1.2.0", "1.10.0", "1.2.0"]).remarks == []
+    assert (
+        "write numbers without currencies"
+        in nodes_of("n", ["1.200.000", "1.300.000", "1.200.000"]).remarks[0]
+    )
+
+
+def test_a_formatted_number_among_numbers_is_told_so() -> None:
+    told = (
+        r"line 7: column 'pay' holds numbers elsewhere, got '1,000'; write numbers without currencies, % and"
+    )
+    with pytest.raises(ValueError, match=told):
+        nodes_of("pay", ["950", "951", "952", "953", "954", "1,000"])
+
+
+def test_a_column_that_was_taken_for_the_names_is_told() -> None:
+    Path("t.csv").write_text("node,edge\nk1,e\nk2,e\nk3,e\nk4,e\n", encoding="utf-8")
+    Path("n.csv").write_text("name,code,y\nAnn,k1,a\nBo,k2,b\nCy,k3,a\nDi,k4,b\n", encoding="utf-8")
+    told = r"'Ann' \(n\.csv, line 2\); column 'name' was taken for the names, id_column says otherwise"
+    with pytest.raises(ValueError, match=told):
+        read("t.csv", "y", nodes="n.csv")
+    assert read("t.csv", "y", nodes="n.csv", id_column="code").y == ["a", "b", "a", "b"]

@@ -109,13 +109,17 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     owner = number[ids.codes]
     new = np.flatnonzero(owner >= len(known))
     remarks = []
+    guessed = id_column is None and key != sheet.layout.node and len(table.columns) > 1
     if len(new):
         row = int(new[0])
         hint = other_number(ids[row], set(known)) or _alike(ids[row], known[:10_000])
         text = f"{short(ids[row])} ({table.place(row)}){hint}"
         if len(new) == len(ids):
             of_sets = _SETS if set(ids.texts.tolist()) <= set(sheet.h.edge_names or ()) else ""
-            raise ValueError(f"no node of {path} is in a set of {sheet.path}; the first is {text}{of_sets}")
+            took = f"; column {short(key)} was taken for the names, --id-column says otherwise" * guessed
+            raise ValueError(
+                f"no node of {path} is in a set of {sheet.path}; the first is {text}{of_sets or took}"
+            )
         count = len(names) - len(known)
         remarks.append(f"in no set of {sheet.path}: {count} of the nodes of {path}, the first is {text}")
     absent = len(known) - len(np.unique(owner[owner < len(known)]))
@@ -235,9 +239,10 @@ def learn_feature(columns: Columns, name: str, count: int) -> Feature | str:
     if good.any() and not np.isnan(parsed).any():
         raise not_finite(columns.table, row, name, wrong)
     if good.sum() > len(good) / 2 and len(good) > 4:
+        told = f"column {short(name)} holds numbers elsewhere, got {short(wrong)}"
+        how = no_number(wrong) or "; leave the cell blank"
         raise ValueError(
-            f"{columns.table.place(row)}: column {short(name)} holds numbers elsewhere, got {short(wrong)}; "
-            "leave the cell blank, or leave the column out with --feature-columns"
+            f"{columns.table.place(row)}: {told}{how}, or leave the column out with --feature-columns"
         )
     if len(distinct) > MAX_CATEGORIES:
         return f"column {short(name)} has {len(distinct)} different texts, more than {MAX_CATEGORIES}"

@@ -17,7 +17,7 @@ from ehnn.io._csv_values import as_numbers
 from .alike import known_as
 from .columns import Feature, Number, Values, values_of
 from .lists import joined_classes
-from .number_formats import FORMATTED, missing_code, no_number, thousands
+from .number_formats import FORMATTED, are_dates, missing_code, no_number, thousands, why_texts
 from .sheet import Columns
 
 _NAMELESS = re.compile(r"Unnamed: \d+")
@@ -138,11 +138,15 @@ def doubtful_numbers(values: Values, table: Table) -> str:
 
 
 def formatted_numbers(feature: Feature, columns: Columns) -> str | None:
-    """A remark where the texts that are read as classes are formatted numbers, such as ``30,000``."""
-    if isinstance(feature, Number) or not all(map(FORMATTED.fullmatch, feature.values)):
+    """A remark where texts that are read as classes are dates or formatted numbers, such as ``30,000``."""
+    if isinstance(feature, Number):
         return None
-    text = next((value for value in feature.values if no_number(value)), None)
+    dates = are_dates(feature.values)
+    if not dates and not all(map(FORMATTED.fullmatch, feature.values)):
+        return None
+    text = next((value for value in feature.values if dates or no_number(value)), None)
     if text is None:
         return None
     what = f"{columns.table.path}: column {short(feature.column)}"
-    return f"{what} is read as {len(feature.values)} classes, {short(text)} for one{no_number(text)}"
+    told = f"is read as {len(feature.values)} classes, {short(text)} for one"
+    return f"{what} {told}{why_texts(feature.values) if dates else no_number(text)}"

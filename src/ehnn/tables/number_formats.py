@@ -15,18 +15,27 @@ FORMATTED = re.compile(r"[-+(]?\s*[$€£¥%]?\s*[-+]?\d[\d.,' \u00a0\u202f]*\s*
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}([./])\d{1,2}\1\d{2,4}.*", re.DOTALL)
 _NINES = re.compile(r"-?99+(\.0+)?")
+_VERSION = re.compile(r"\d+(\.\d+){2,}")
+"""A version or a date, unless it is `_GROUPED`."""
 _UNIT = re.compile(r"[-+]?\d[\d.,]*\s?([^\W\d_]{1,4}|°C|°F)")
 
 
 def no_number(text: str) -> str:
     """A hint where a text is a formatted number."""
     hint = "; write numbers without currencies, % and signs between thousands"
-    return hint if FORMATTED.fullmatch(text) and not is_number(text) else ""
+    if is_number(text) or (_VERSION.fullmatch(text) and not _GROUPED.fullmatch(text)):
+        return ""
+    return hint if FORMATTED.fullmatch(text) else ""
+
+
+def are_dates(texts: Sequence[str]) -> bool:
+    """Whether all texts are dates, and there is one."""
+    return bool(texts) and all(map(_DATE.fullmatch, texts))
 
 
 def why_texts(texts: Sequence[str]) -> str:
     """A hint where all texts are dates, numbers with one unit, or formatted numbers."""
-    if texts and all(map(_DATE.fullmatch, texts)):
+    if are_dates(texts):
         return "; write dates as numbers, such as days"
     units = [_UNIT.fullmatch(text) for text in texts]
     if all(units) and len({unit[1] for unit in units if unit}) == 1:
