@@ -11,6 +11,9 @@ import pytest
 
 pytest.importorskip("typer")
 
+from typer.testing import CliRunner
+
+from ehnn.cli.app import app
 
 from .own_tables import CLUBS, COLUMNS, FAST, QUICK, SETS, members, nodes_table, predictions, run, write
 
@@ -300,3 +303,11 @@ def test_a_role_column_is_read_and_kept() -> None:
     assert "there is no column 'side'" in run(
         "predict", "--model", "deals", "--data", "bare.csv", "--force", code=2
     )
+
+
+def test_help_says_what_the_commands_read() -> None:
+    assert "Table with a row per node" in run("train", "--help")
+    assert "labels, weights and roles" in run("data", "convert", "--help")
+    lines = CliRunner().invoke(app, ["data", "example", "--help"]).output.splitlines()
+    commands = [line.strip() for line in lines if line.strip().startswith("ehnn")]
+    assert [command.split()[1] for command in commands] == ["data", "train"]

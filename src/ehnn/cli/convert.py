@@ -43,7 +43,8 @@ def convert(
 ) -> None:
     """Convert a hypergraph: CSV (a row per member or per set), lines of names, HIF JSON.
 
-    CSV and HIF that ehnn wrote keep features, labels and weights; other columns and attributes are left out.
+    CSV and HIF that ehnn wrote keep features, labels, weights and roles; other columns and attributes are
+    left out.
 
     \b
     ehnn data convert members.csv members.hif.json --node-column person --edge-column club

@@ -42,6 +42,7 @@ def example(
 
     The module of every third function is given; the others are blank.
 
+    \b
     ehnn data example functions.csv
     ehnn train --data functions.csv --node-column function --edge-column word --label-column module --out run
     """

@@ -26,7 +26,7 @@ LayoutName = Annotated[
     ),
 ]
 NodesFile = Annotated[
-    OptionalPath, typer.Option("--nodes", help="CSV file with a row per node: labels, features.")
+    OptionalPath, typer.Option("--nodes", help="Table with a row per node: labels, features.")
 ]
 NodeColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Column of node names.")]
 EdgeColumn = Annotated[_Text, typer.Option(metavar="NAME", help="Column of set names.")]
