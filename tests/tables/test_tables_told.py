@@ -83,6 +83,12 @@ def test_names_with_a_hash_are_rows_where_there_is_no_header() -> None:
     assert sets(sheet) == [["#python"], ["ann"]]
     assert sheet.remarks == ("t.csv: lines at the top that begin with '#' are left out: 2",)
     assert sheet.line(1) == "t.csv, line 4"
+    sheet = sheet_of("#comment\n\n#a,u1\nann,u2\n", layout)
+    assert sets(sheet) == [["#a"], ["ann"]]
+    assert sheet.line(0) == "t.csv, line 3"
+    sheet = sheet_of("# c\n#a\nb\n", Layout("sets", members=("1",), header=False))
+    assert sets(sheet) == [["#a"], ["b"]]
+    assert sets(sheet_of("#node,edge\n\nann,u2\n")) == [["ann"]]
     with pytest.raises(ValueError, match=r"t\.csv, line 2: expected 2 cells, got 3"):
         sheet_of("#python,u1\n#c,d,e\nann,u2\n", layout)
 

@@ -115,24 +115,21 @@ def _above(text: str, delimiter: str, header: bool) -> tuple[int, int]:
     told = int(text[:4].lower() == "sep=" and len(lines.readline().strip()) == 5)
     if not told:
         lines.seek(0)
-    marked, width = [], None
-    for line in lines:
-        if not line.startswith("#"):
-            width = line.count(delimiter)
+    marked: list[str] = []
+    below = ""
+    for below in lines:
+        if not below.startswith("#"):
             break
-        marked.append(line)
+        marked.append(below)
+    while below and not below.strip():
+        below = lines.readline()
+    width = below.count(delimiter)  # of the last of these lines, where there is nothing below them
     if not header:
-        return told, _first_row(marked, delimiter, width)
+        rows = (i for i, line in enumerate(marked) if line[1:2].strip() and line.count(delimiter) == width)
+        return told, next(rows, len(marked))
     # "#node,edge" is a header: it has as many cells as the rows.
-    return told, len(marked) - bool(marked and width and marked[-1].count(delimiter) == width)
-
-
-def _first_row(marked: Sequence[str], delimiter: str, width: int | None) -> int:
-    """The first of some lines that begin with ``#`` that is a row; their number where all are comments."""
-    if width is None and marked:
-        width = marked[-1].count(delimiter)
-    rows = (i for i, line in enumerate(marked) if line[1:2].strip() and line.count(delimiter) == width)
-    return next(rows, len(marked)) if width else len(marked)
+    is_header = bool(marked) and not below.startswith("#") and marked[-1].count(delimiter) == width > 0
+    return told, len(marked) - is_header
 
 
 def check_delimiter(delimiter: object) -> None:
