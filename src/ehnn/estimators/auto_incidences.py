@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from ehnn.hypergraph import Hypergraph
 
 from .auto import check_widths, widths_of, with_roles
 from .features import shifted_features
+from .labels import plain
 from .portfolio.budget import clock_of
 from .portfolio.company import Company, set_hashes
 from .portfolio.folds import fold_count
@@ -35,8 +36,8 @@ class SeenIncidences:
         nodes: ``[num_nodes]`` numbers in fit, -1: new.
         numbers: the same, with numbers of their own for new nodes.
         target: ``[num_incidences]`` known labels (encoded).
-        bank: labelled incidences of fit, where they are not those of the hypergraph; see `IncidenceTable`.
-            ``same`` is the incidence of the hypergraph that each one is, -1: none.
+        bank: labelled incidences of fit that are not in the hypergraph, of nodes that are; see
+            `IncidenceTable`. Its ``same``, the incidence of the hypergraph that each one is, is -1.
     """
 
     nodes: Array
@@ -44,10 +45,12 @@ class SeenIncidences:
     target: Array
     bank: dict[str, Array] | None
 
-    def copies(self, nodes: Array, incidences: Sequence[Array], dropped: Sequence[Array]) -> SeenIncidences:
+    def copies(
+        self, nodes: Array, incidences: Sequence[Array], dropped: Sequence[Array] = ()
+    ) -> SeenIncidences:
         """Of a batch of parts with the same ``nodes``.
 
-        ``incidences`` are the numbers of those in each part, ``dropped`` of those that were left out.
+        ``incidences`` are the numbers of those in each part; the labels of those ``dropped`` go with them.
         """
         count, size = len(incidences), len(nodes)
         own, numbers = (np.tile(a[nodes], count) for a in (self.nodes, self.numbers))
@@ -55,10 +58,9 @@ class SeenIncidences:
         if self.bank is None:
             return SeenIncidences(own, numbers, target, None)
         place = np.minimum(np.searchsorted(nodes, self.bank["node"]), size - 1)
-        inside = nodes[place] == self.bank["node"]
-        rows = [np.flatnonzero(inside & ~np.isin(self.bank["same"], gone)) for gone in dropped]
-        bank = {k: np.concatenate([v[r] for r in rows]) for k, v in self.bank.items()}
-        bank["node"] = np.concatenate([place[r] + i * size for i, r in enumerate(rows)])
+        rows = np.flatnonzero(nodes[place] == self.bank["node"])
+        bank = {k: np.concatenate([v[rows]] * count) for k, v in self.bank.items()}
+        bank["node"] = (size * np.arange(count)[:, None] + place[rows]).ravel()
         return SeenIncidences(own, numbers, target, bank)
 
 
@@ -67,11 +69,12 @@ class AutoIncidences:
     """A fitted portfolio for incidences.
 
     Attributes:
-        company: the nodes of fit and their spectral coordinates.
-        bank: of the incidences of fit: node, order, hash of the hyperedge, and encoded label.
+        company: the nodes of fit and their spectral coordinates, and the names of its hyperedges.
+        bank: of the incidences of fit: node, hyperedge, its order and hash, and encoded label.
         widths: channels of x and edge_x in fit.
         roles: how many there were in fit.
         partly: whether members read labels of the same hyperedge; see `partly_labelled`.
+        keys: ``[hyperedges of fit]`` from `role_hashes`; None: there are no roles, or an older file.
     """
 
     portfolio: Portfolio
@@ -80,6 +83,7 @@ class AutoIncidences:
     widths: tuple[int, int]
     roles: int = 1
     partly: bool = False
+    keys: Array | None = None
 
     @classmethod
     def fit(
@@ -105,31 +109,41 @@ class AutoIncidences:
         )  # fmt: skip
         node, edge = h.index.numpy()
         target = target if judging is None else output.hide(target, ~judging)
-        bank = {"node": node, "order": h.orders.numpy()[edge], "set": set_hashes(h)[edge], "target": target}
+        bank = {"node": node, "edge": edge, "order": h.orders.numpy()[edge], "set": set_hashes(h)[edge]}
+        bank["target"] = target
         nothing = (
             np.full(h.num_nodes, -1)
             if output.kind == "classes"
             else np.full((h.num_nodes, output.width), np.nan)
         )
-        company = Company.of(h, nothing, table.nodes.block("spectral"))
-        return cls(portfolio, company, bank, widths_of(h), h.num_roles, table.partly)
+        company = _without_truths(Company.of(h, nothing, table.nodes.block("spectral")))
+        keys = role_hashes(h, np.arange(h.num_nodes)) if h.num_roles > 1 else None
+        return cls(portfolio, company, bank, widths_of(h), h.num_roles, table.partly, keys)
 
     def seen(self, h: Hypergraph) -> SeenIncidences:
         """The nodes of ``h`` that were there in fit, and the known labels."""
-        place, output = self.company.places(h), self.portfolio.output
-        node, edge = h.index.numpy()
-        sets = set_hashes(h)[edge]
-        same = np.array_equal(place[node], self.bank["node"]) and np.array_equal(sets, self.bank["set"])
-        if same:  # the hypergraph of fit: a label is not in its own history
-            return SeenIncidences(place, place, self.bank["target"], None)
-        known = output.hide(np.repeat(self.bank["target"][:1], len(node), 0), np.zeros(len(node), bool))
+        h = with_roles(h, self.roles)
+        place = self.company.places(h)
         numbers = np.where(place >= 0, place, len(self.company.target) + np.arange(h.num_nodes))
-        bank = self._bank_in(place, h, numbers)
-        if self.partly:  # labels of hyperedges that are here are read there, and not as a history
-            here = bank["same"] >= 0
-            known[bank["same"][here]] = bank["target"][here]
-            bank = {k: v[~here] for k, v in bank.items()}
-        return SeenIncidences(place, numbers, known, bank)
+        node, edge = h.index.numpy()
+        edges = self.edge_places(h, numbers)[edge]
+        same = _matched((place[node], edges), (self.bank["node"], self.bank["edge"]))
+        target = self.portfolio.output.hide(self.bank["target"][np.maximum(same, 0)], same >= 0)
+        return SeenIncidences(place, numbers, target, self._elsewhere(place, same))
+
+    def edge_places(self, h: Hypergraph, numbers: Array) -> Array:
+        """``[num_edges]``: the number in fit of each hyperedge of ``h``, -1: new; no number comes twice.
+
+        They are found by name where both hypergraphs have names. Otherwise the first of several copies, with
+        the same members in the same roles, is the first in fit, the second is the second, and so on.
+        ``numbers [num_nodes]`` are those in fit, and others for new nodes.
+        """
+        names = h.edge_names
+        if self.company.groups is not None and names is not None and len(set(names)) == len(names):
+            return self.company.group_places(h)
+        mine = self.company.sets if self.keys is None else self.keys
+        keys = set_hashes(h, numbers) if self.keys is None else role_hashes(h, numbers)
+        return _matched((keys, _copy_numbers(keys)), (mine, _copy_numbers(mine)))
 
     def logits(self, h: Hypergraph, seen: SeenIncidences | None = None) -> Tensor:
         """``[num_incidences, outputs]``: log-probabilities."""
@@ -148,30 +162,38 @@ class AutoIncidences:
             scores = np.where(there[:, None], scores, self.portfolio.scores(table, new=True))
         return torch.from_numpy(scores)
 
-    def _bank_in(self, place: Array, h: Hypergraph, numbers: Array) -> dict[str, Array]:
-        """The labelled incidences of fit, with the numbers that their nodes have in another hypergraph."""
+    def _elsewhere(self, place: Array, same: Array) -> dict[str, Array] | None:
+        """The labelled incidences of fit that are not in another hypergraph, of nodes that are; or None.
+
+        ``place [num_nodes]`` and ``same [num_incidences]`` are the numbers in fit of those in it.
+        """
         number = np.full(len(self.company.target), -1)
         number[place[place >= 0]] = np.flatnonzero(place >= 0)
+        node = number[self.bank["node"]]
         values, known = self.portfolio.output.matrix(self.bank["target"])
-        rows = (number[self.bank["node"]] >= 0) & known.any(1)
-        bank = {k: self.bank[k][rows] for k in ("order", "set", "target")} | {
-            "node": number[self.bank["node"]][rows]
-        }
-        node, edge = h.index.numpy()
-        bank["same"] = _matched((bank["node"], bank["set"]), (node, set_hashes(h, numbers)[edge]))
-        return bank | {"values": (values * known)[rows], "known": known[rows]}
+        rows = (node >= 0) & known.any(1) & ~np.isin(np.arange(len(node)), same)
+        if not rows.any():
+            return None
+        kept = {"order": self.bank["order"], "set": self.bank["set"], "node": node}
+        kept |= {"values": values * known, "known": known, "same": np.full(len(node), -1)}
+        return {name: column[rows] for name, column in kept.items()}
 
     def about(self) -> dict[str, Any]:
         """What goes to JSON."""
-        names = None if self.company.names is None else [plain_name(n) for n in self.company.names]
+        names, groups = (
+            None if found is None else [plain_name(name) for name in found]
+            for found in (self.company.names, self.company.groups)
+        )
         return portfolio_about(self.portfolio) | {
-            "names": names, "widths": list(self.widths), "roles": self.roles, "partly": self.partly,
+            "names": names, "groups": groups, "widths": list(self.widths), "roles": self.roles,
+            "partly": self.partly,
         }  # fmt: skip
 
     def tensors(self) -> dict[str, Tensor]:
         """What goes to the tensors."""
         arrays = portfolio_arrays(self.portfolio) | {f"bank.{k}": v for k, v in self.bank.items()}
         arrays |= {f"company.{k}": v for k, v in self.company.arrays().items()}
+        arrays |= {} if self.keys is None else {"keys": self.keys}
         return {f"auto.{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
 
     @classmethod
@@ -180,20 +202,76 @@ class AutoIncidences:
         arrays = {k[5:]: v.numpy() for k, v in tensors.items() if k.startswith("auto.")}
         company = {k[8:]: v for k, v in arrays.items() if k.startswith("company.")}
         bank = {k: arrays[f"bank.{k}"] for k in _BANK}
+        kept = arrays.get("bank.edge")  # not in older files
+        bank["edge"] = _edge_numbers(bank, company["sets"]) if kept is None else kept
         first, second = about["widths"]
+        groups = _names_of(about.get("groups"), len(company["sets"]))
         return cls(
-            portfolio_from(about, arrays, device), Company.restore(about["names"], company), bank,
+            portfolio_from(about, arrays, device), Company.restore(about["names"], company, groups), bank,
             (int(first), int(second)), int(about.get("roles", 1)),
-            bool(about.get("partly", False)),
+            bool(about.get("partly", False)), arrays.get("keys"),
         )  # fmt: skip
 
 
+def role_hashes(h: Hypergraph, numbers: Array) -> Array:
+    """``[num_edges]`` int64: equal for equal sets of (number of the node, role); see `set_hashes`."""
+    node, edge = h.index.numpy()
+    role = 0 if h.roles is None else h.roles.numpy()
+    size = h.num_nodes * h.num_roles
+    marked = Hypergraph.from_incidence((node * h.num_roles + role, edge), size, h.num_edges)
+    return set_hashes(marked, (numbers[:, None] * h.num_roles + np.arange(h.num_roles)).ravel())
+
+
+def _copy_numbers(keys: Array) -> Array:
+    """``[keys]``: how many equal ones are before each.
+
+    >>> _copy_numbers(np.array([5, 3, 5, 5])).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.argsort(keys, kind="stable")
+    found = np.empty_like(order)
+    found[order] = np.arange(len(keys)) - np.searchsorted(keys[order], keys[order])
+    return found
+
+
 def _matched(wanted: tuple[Array, Array], there: tuple[Array, Array]) -> Array:
-    """``[wanted]``: the place of each pair among those ``there``, -1 where it is not."""
+    """``[wanted]``: the place of each pair among those ``there``, -1 where it is not.
+
+    >>> _matched((np.array([7, 7]), np.array([0, 1])), (np.array([2, 7]), np.array([0, 0]))).tolist()
+    [1, -1]
+    """
     size = len(there[0])
-    pairs = np.stack([np.concatenate(p) for p in zip(there, wanted, strict=True)])
-    _, code = np.unique(pairs, axis=1, return_inverse=True)
-    code = code.ravel()
-    place = np.full(int(code.max(initial=-1)) + 1, -1)
-    place[code[:size]] = np.arange(size)
-    return place[code[size:]]
+    first, second = (
+        np.unique(np.concatenate(p), return_inverse=True)[1].ravel() for p in zip(there, wanted, strict=True)
+    )
+    code = first * (int(second.max(initial=0)) + 1) + second
+    known, place = np.unique(code[:size], return_index=True)
+    if not size:
+        return np.full(len(code), -1)
+    found = np.minimum(np.searchsorted(known, code[size:]), len(known) - 1)
+    return np.where(known[found] == code[size:], place[found], -1)
+
+
+def _edge_numbers(bank: Mapping[str, Array], sets: Array) -> Array:
+    """``[incidences]``: the hyperedges of a ``bank`` without them; its rows are sorted by hyperedge.
+
+    One ends where its members are complete, also if a copy follows. Empty ones are those with the hash 0.
+    """
+    rows, changed = np.arange(len(bank["set"])), np.diff(bank["set"], prepend=bank["set"][:1]) != 0
+    start = np.maximum.accumulate(np.where(changed, rows, 0))
+    begins = (rows - start) % np.maximum(bank["order"], 1) == 0
+    return np.flatnonzero(sets)[np.cumsum(begins) - 1]
+
+
+def _without_truths(company: Company) -> Company:
+    """``company`` without names of hyperedges where some are True or False, which cannot be saved."""
+    truths = any(isinstance(plain(name), bool) for name in company.groups or ())
+    return replace(company, groups=None) if truths else company
+
+
+def _names_of(groups: Any, count: int) -> Any:
+    """Saved names of ``count`` hyperedges, or None; a ValueError where they are something else."""
+    right = isinstance(groups, list) and len(groups) == count
+    if groups is not None and not (right and all(isinstance(name, (str, int)) for name in groups)):
+        raise ValueError(f"the names of {count} hyperedges must be as many texts or integers")
+    return groups
