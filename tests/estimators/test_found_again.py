@@ -12,6 +12,7 @@ from ehnn.estimators import as_hypergraph
 from ehnn.estimators.auto_incidences import AutoIncidences, SeenIncidences, _edge_numbers, _matched
 from ehnn.estimators.portfolio.budget import BUDGETS
 from ehnn.estimators.portfolio.company import set_hashes
+from ehnn.estimators.portfolio.incidence_table import IncidenceTable
 
 FAST = {"budget": "fast", "random_state": 0}
 
@@ -122,7 +123,7 @@ def projects() -> tuple[dict[str, list[str]], dict[tuple[str, str], str]]:
     return edges, label
 
 
-@pytest.mark.parametrize("whole", [True])
+@pytest.mark.parametrize("whole", [True, False])
 def test_predictions_are_the_same_in_another_order_and_beside_a_new_hyperedge(whole: bool) -> None:
     edges, label = projects()
     generator = np.random.default_rng(1)
@@ -162,3 +163,12 @@ def test_explanations_are_the_same_in_another_order() -> None:
     same = effects[0].keys() & effects[1].keys()  # of equal ones, which are left out depends on the order
     assert len(same) > 5
     np.testing.assert_allclose([effects[0][k] for k in same], [effects[1][k] for k in same], atol=1e-2)
+
+
+def test_hyperedges_that_teach_without_labels_of_each_other_stay_the_same() -> None:
+    h = ehnn.Hypergraph.from_edges([[i, i + 1] for i in range(30)], 31)
+    expected = IncidenceTable(h, partly=True).alone
+    numbers = np.random.default_rng(0).permutation(31)[:30] - 1  # of 30 in fit, one is not there, one is new
+    found = IncidenceTable(h, partly=True, edges=numbers[h.index[1].numpy()]).alone
+    np.testing.assert_array_equal(found, np.append(expected, False)[numbers])
+    assert 0 < expected.sum() < 30

@@ -35,6 +35,7 @@ class SeenIncidences:
     Attributes:
         nodes: ``[num_nodes]`` numbers in fit, -1: new.
         numbers: the same, with numbers of their own for new nodes.
+        edges: ``[num_incidences]`` the number in fit of the hyperedge of each, -1: new.
         target: ``[num_incidences]`` known labels (encoded).
         bank: labelled incidences of fit that are not in the hypergraph, of nodes that are; see
             `IncidenceTable`. Its ``same``, the incidence of the hypergraph that each one is, is -1.
@@ -42,6 +43,7 @@ class SeenIncidences:
 
     nodes: Array
     numbers: Array
+    edges: Array
     target: Array
     bank: dict[str, Array] | None
 
@@ -54,14 +56,14 @@ class SeenIncidences:
         """
         count, size = len(incidences), len(nodes)
         own, numbers = (np.tile(a[nodes], count) for a in (self.nodes, self.numbers))
-        target = self.target[np.concatenate(incidences)]
+        edges, target = (a[np.concatenate(incidences)] for a in (self.edges, self.target))
         if self.bank is None:
-            return SeenIncidences(own, numbers, target, None)
+            return SeenIncidences(own, numbers, edges, target, None)
         place = np.minimum(np.searchsorted(nodes, self.bank["node"]), size - 1)
         rows = np.flatnonzero(nodes[place] == self.bank["node"])
         bank = {k: np.concatenate([v[rows]] * count) for k, v in self.bank.items()}
         bank["node"] = (size * np.arange(count)[:, None] + place[rows]).ravel()
-        return SeenIncidences(own, numbers, target, bank)
+        return SeenIncidences(own, numbers, edges, target, bank)
 
 
 @dataclass
@@ -129,7 +131,7 @@ class AutoIncidences:
         edges = self.edge_places(h, numbers)[edge]
         same = _matched((place[node], edges), (self.bank["node"], self.bank["edge"]))
         target = self.portfolio.output.hide(self.bank["target"][np.maximum(same, 0)], same >= 0)
-        return SeenIncidences(place, numbers, target, self._elsewhere(place, same))
+        return SeenIncidences(place, numbers, edges, target, self._elsewhere(place, same))
 
     def edge_places(self, h: Hypergraph, numbers: Array) -> Array:
         """``[num_edges]``: the number in fit of each hyperedge of ``h``, -1: new; no number comes twice.
@@ -151,7 +153,7 @@ class AutoIncidences:
         h = with_roles(h, self.roles)
         output = self.portfolio.output
         seen = self.seen(h) if seen is None else seen
-        table = IncidenceTable(shifted_features(h, {}), seen.bank, seen.numbers, self.partly)
+        table = IncidenceTable(shifted_features(h, {}), seen.bank, seen.numbers, self.partly, seen.edges)
         unknown = self.company.labels(seen.nodes, output)
         learned, _ = self.company.join(seen.nodes, unknown, output, table.nodes.incidence)
         table.nodes.given.update(learned)

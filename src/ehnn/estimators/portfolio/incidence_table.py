@@ -50,14 +50,16 @@ class IncidenceTable:
         bank: earlier incidences with labels: ``node`` (numbers in ``h``), ``order``, ``set`` and ``values``,
             beside the known labels of ``h`` itself.
         numbers: ``[num_nodes]`` by which the members of a ``set`` are known; None: those in ``h``.
+        edges: ``[num_incidences]`` numbers in fit of the hyperedges, by which some are drawn, -1: new;
+            None: those in ``h``.
     """
 
     def __init__(
         self, h: Hypergraph, bank: Mapping[str, Array] | None = None, numbers: Array | None = None,
-        partly: bool = False,
+        partly: bool = False, edges: Array | None = None,
     ) -> None:  # fmt: skip
         self.h, self.rows, self.bank, self.numbers = h, h.num_incidences, bank, numbers
-        self.partly = partly
+        self.partly, self.edges = partly, edges
         self.nodes = NodeTable(h)
         self.node, self.edge = h.index.numpy()
         self.cache: dict[str, Any] = {}
@@ -88,8 +90,16 @@ class IncidenceTable:
 
     @cached_property
     def alone(self) -> Array:
-        """``[num_edges]``: whether the rows of a hyperedge learn without the labels of each other."""
-        return np.random.default_rng(SALT).random(self.h.num_edges) < _ALONE
+        """``[num_edges]``: whether the rows of a hyperedge learn without the labels of each other.
+
+        They are drawn by the number in fit. New hyperedges have no labels, so nothing is drawn for them.
+        """
+        numbers = np.arange(self.h.num_edges)
+        if self.edges is not None:
+            numbers = np.full(self.h.num_edges, -1)
+            numbers[self.edge] = self.edges
+        drawn = np.random.default_rng(SALT).random(int(numbers.max(initial=-1)) + 1) < _ALONE
+        return np.append(drawn, False)[numbers]
 
     @property
     def target(self) -> Array:
