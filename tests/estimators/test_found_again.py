@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import ehnn
 from ehnn.estimators import as_hypergraph
@@ -172,3 +173,22 @@ def test_hyperedges_that_teach_without_labels_of_each_other_stay_the_same() -> N
     found = IncidenceTable(h, partly=True, edges=numbers[h.index[1].numpy()]).alone
     np.testing.assert_array_equal(found, np.append(expected, False)[numbers])
     assert 0 < expected.sum() < 30
+
+
+def test_dates_are_not_rounded(tmp_path: Path) -> None:
+    """A date of each node, and one of each hyperedge, tell the labels by a second."""
+    generator = np.random.default_rng(0)
+    late = generator.integers(0, 2, 40)
+    edges = [generator.choice(40, 4, replace=False).tolist() for _ in range(60)]
+    later = generator.integers(0, 2, 60)
+    h = ehnn.Hypergraph.from_edges(
+        edges, 40, x=torch.from_numpy(1.7e9 + late)[:, None], edge_x=torch.from_numpy(1.7e9 + later)[:, None]
+    )
+    node, edge = h.index.numpy()
+    y = late[node] ^ later[edge]
+    known = [int(label) if e < 40 else None for label, e in zip(y, edge, strict=True)]
+    model = ehnn.IncidenceClassifier(**FAST).fit(h, known)
+    assert (model.predict(h) == y)[edge >= 40].mean() > 0.95
+    model.save(tmp_path)
+    again = ehnn.estimators.load(tmp_path)
+    np.testing.assert_array_equal(again.predict_proba(h), model.predict_proba(h))

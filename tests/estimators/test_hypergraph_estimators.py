@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import ehnn
+from ehnn.estimators.auto import AutoGraphs
 from ehnn.nn import EHNNMLP, EHNNTransformer, Stack, baselines
 from ehnn.tasks.hypergraphs import overlap_hypergraphs, overlap_twins
 
@@ -113,3 +115,37 @@ def test_batch_and_list_agree_and_bad_input() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             call()
+
+
+@pytest.mark.parametrize("name", ["x", "edge_x"])
+def test_dates_are_not_rounded_by_the_default(name: str, tmp_path: Path) -> None:
+    """Dates that differ by seconds: a half of the hypergraphs has more late ones."""
+    generator = np.random.default_rng(0)
+    members, y = [], np.arange(60) % 2
+    for late in y:
+        dates = 1.7e9 + (generator.random(8) < 0.2 + 0.6 * late)
+        edges = [generator.choice(8, 3, replace=False).tolist() for _ in range(8)]
+        members.append(ehnn.Hypergraph.from_edges(edges, 8, **{name: torch.from_numpy(dates)[:, None]}))
+    model = ehnn.HypergraphClassifier(budget="fast").fit(members[:40], y[:40])
+    assert model.score(members[40:], y[40:]) > 0.85
+    model.save(tmp_path)
+    again = ehnn.estimators.load(tmp_path)
+    np.testing.assert_array_equal(again.predict_proba(members), model.predict_proba(members))
+    tensors = {k: v for k, v in model.model_.tensors().items() if "shift" not in k}
+    older = AutoGraphs.restore(model.model_.about(), tensors, "cpu")  # of a file without shifts
+    assert older.logits(members).isfinite().all()
+    number = ehnn.HypergraphRegressor(budget="fast").fit(members[:40], y[:40].astype(float))
+    assert number.score(members[40:], y[40:].astype(float)) > 0.5
+
+
+@pytest.mark.filterwarnings("ignore:incidence_x of the hypergraph")
+def test_hypergraphs_of_other_dtypes_and_with_unread_features() -> None:
+    """What only some have, and the default does not read, is no reason to refuse."""
+    pairs, triples = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]]), ehnn.Hypergraph.from_edges([[0, 1, 2]])
+    x = torch.ones(3, 1)
+    some = [pairs.replace(x=x, incidence_x=torch.ones(4, 1)), triples.replace(x=x.long())] * 6
+    model = ehnn.HypergraphClassifier(budget="fast").fit([*some, pairs.replace(x=x)], [0, 1] * 6 + [0])
+    assert model.predict([pairs.replace(x=x)]).tolist() == [0]
+    broken = pairs.replace(x=torch.tensor([[0.0], [0.0], [np.nan]]))
+    with pytest.raises(ValueError, match="x must be finite, got NaN or infinity in row 2"):
+        ehnn.HypergraphClassifier(budget="fast").fit([*some, broken], [0, 1] * 6 + [0])

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph import Hypergraph
+from ehnn.hypergraph import Hypergraph, batch
 
 from .features import feature_shifts, shifted_features
 from .portfolio.budget import clock_of
@@ -187,10 +187,12 @@ class AutoGraphs:
 
     Attributes:
         widths: channels of x and edge_x in fit.
+        shifts: of the features, before they are rounded to single precision; empty in an older file.
     """
 
     portfolio: Portfolio
     widths: tuple[int, int]
+    shifts: dict[str, Array] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -202,7 +204,8 @@ class AutoGraphs:
             sum(v) for v in zip(*((h.num_nodes, h.num_incidences) for h in members), strict=True)
         )
         clock = clock_of(settings["budget"], nodes, incidences)
-        table = GraphTable([shifted_features(h, {}) for h in members])
+        shifts = cls._shifts(members)
+        table = GraphTable([shifted_features(h, shifts) for h in members])
         labelled = int(output.labelled(target).sum())
         share = clock.seconds / (1 if judging is not None else max(1, fit_count(labelled)))
         specs = graph_members(table, output, labelled, dict(settings["plan"]), share)
@@ -211,7 +214,14 @@ class AutoGraphs:
             table, specs, target, weight=weight, clock=clock, judging=judging, label=settings["label"],
             quiet=settings["quiet"],
         )  # fmt: skip
-        return cls(portfolio, widths_of(members[0]))
+        return cls(portfolio, widths_of(members[0]), shifts)
+
+    @staticmethod
+    def _shifts(members: Sequence[Hypergraph]) -> dict[str, Array]:
+        """`feature_shifts` over the nodes (and the hyperedges) of all members."""
+        for h in members:
+            shifted_features(h, {})  # an error names the row within its hypergraph
+        return feature_shifts(batch(h.replace(incidence_x=None) for h in members))
 
     def logits(self, members: Sequence[Hypergraph]) -> Tensor:
         """``[hypergraphs, outputs]``."""
@@ -220,7 +230,7 @@ class AutoGraphs:
         output = self.portfolio.output
         if not members:
             return torch.zeros(0, output.width)
-        table = GraphTable([shifted_features(h, {}) for h in members])
+        table = GraphTable([shifted_features(h, self.shifts) for h in members])
         return torch.from_numpy(self.portfolio.scores(table))
 
     def about(self) -> dict[str, Any]:
@@ -229,16 +239,16 @@ class AutoGraphs:
 
     def tensors(self) -> dict[str, Tensor]:
         """What goes to the tensors."""
-        return {
-            f"auto.{k}": torch.from_numpy(np.array(v)) for k, v in portfolio_arrays(self.portfolio).items()
-        }
+        arrays = portfolio_arrays(self.portfolio) | {f"shift.{k}": v for k, v in self.shifts.items()}
+        return {f"auto.{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
 
     @classmethod
     def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor], device: str) -> AutoGraphs:
         """Inverse of `about` and `tensors`."""
         arrays = {k[5:]: v.numpy() for k, v in tensors.items() if k.startswith("auto.")}
+        shifts = {k[6:]: v for k, v in arrays.items() if k.startswith("shift.")}
         first, second = about["widths"]
-        return cls(portfolio_from(about, arrays, device), (int(first), int(second)))
+        return cls(portfolio_from(about, arrays, device), (int(first), int(second)), shifts)
 
 
 def with_roles(h: Hypergraph, roles: int) -> Hypergraph:

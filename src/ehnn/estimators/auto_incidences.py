@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from torch import Tensor
 from ehnn.hypergraph import Hypergraph
 
 from .auto import check_widths, widths_of, with_roles
-from .features import shifted_features
+from .features import feature_shifts, shifted_features
 from .labels import plain
 from .portfolio.budget import clock_of
 from .portfolio.company import Company, set_hashes
@@ -77,6 +77,7 @@ class AutoIncidences:
         roles: how many there were in fit.
         partly: whether members read labels of the same hyperedge; see `partly_labelled`.
         keys: ``[hyperedges of fit]`` from `role_hashes`; None: there are no roles, or an older file.
+        shifts: of the features, before they are rounded to single precision; empty in an older file.
     """
 
     portfolio: Portfolio
@@ -86,6 +87,7 @@ class AutoIncidences:
     roles: int = 1
     partly: bool = False
     keys: Array | None = None
+    shifts: dict[str, Array] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -99,7 +101,8 @@ class AutoIncidences:
         clock = clock_of(settings["budget"], h.num_nodes, h.num_incidences)
         known = output.labelled(target)
         taught, asked = (known, ~known) if judging is None else (known & ~judging, known & judging)
-        table = IncidenceTable(shifted_features(h, {}), partly=partly_labelled(h, taught, asked))
+        shifts = feature_shifts(h)
+        table = IncidenceTable(shifted_features(h, shifts), partly=partly_labelled(h, taught, asked))
         labelled = int(known.sum())
         share = 0.5 * clock.seconds / (1 if judging is not None else fold_count(labelled))
         on_gpu = settings["device"].startswith("cuda")
@@ -120,7 +123,7 @@ class AutoIncidences:
         )
         company = _without_truths(Company.of(h, nothing, table.nodes.block("spectral")))
         keys = role_hashes(h, np.arange(h.num_nodes)) if h.num_roles > 1 else None
-        return cls(portfolio, company, bank, widths_of(h), h.num_roles, table.partly, keys)
+        return cls(portfolio, company, bank, widths_of(h), h.num_roles, table.partly, keys, shifts)
 
     def seen(self, h: Hypergraph) -> SeenIncidences:
         """The nodes of ``h`` that were there in fit, and the known labels."""
@@ -153,7 +156,8 @@ class AutoIncidences:
         h = with_roles(h, self.roles)
         output = self.portfolio.output
         seen = self.seen(h) if seen is None else seen
-        table = IncidenceTable(shifted_features(h, {}), seen.bank, seen.numbers, self.partly, seen.edges)
+        features = shifted_features(h, self.shifts)
+        table = IncidenceTable(features, seen.bank, seen.numbers, self.partly, seen.edges)
         unknown = self.company.labels(seen.nodes, output)
         learned, _ = self.company.join(seen.nodes, unknown, output, table.nodes.incidence)
         table.nodes.given.update(learned)
@@ -196,6 +200,7 @@ class AutoIncidences:
         arrays = portfolio_arrays(self.portfolio) | {f"bank.{k}": v for k, v in self.bank.items()}
         arrays |= {f"company.{k}": v for k, v in self.company.arrays().items()}
         arrays |= {} if self.keys is None else {"keys": self.keys}
+        arrays |= {f"shift.{k}": v for k, v in self.shifts.items()}
         return {f"auto.{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
 
     @classmethod
@@ -203,6 +208,7 @@ class AutoIncidences:
         """Inverse of `about` and `tensors`."""
         arrays = {k[5:]: v.numpy() for k, v in tensors.items() if k.startswith("auto.")}
         company = {k[8:]: v for k, v in arrays.items() if k.startswith("company.")}
+        shifts = {k[6:]: v for k, v in arrays.items() if k.startswith("shift.")}
         bank = {k: arrays[f"bank.{k}"] for k in _BANK}
         kept = arrays.get("bank.edge")  # not in older files
         bank["edge"] = _edge_numbers(bank, company["sets"]) if kept is None else kept
@@ -211,7 +217,7 @@ class AutoIncidences:
         return cls(
             portfolio_from(about, arrays, device), Company.restore(about["names"], company, groups), bank,
             (int(first), int(second)), int(about.get("roles", 1)),
-            bool(about.get("partly", False)), arrays.get("keys"),
+            bool(about.get("partly", False)), arrays.get("keys"), shifts,
         )  # fmt: skip
 
 
