@@ -149,3 +149,38 @@ def test_hypergraphs_of_other_dtypes_and_with_unread_features() -> None:
     broken = pairs.replace(x=torch.tensor([[0.0], [0.0], [np.nan]]))
     with pytest.raises(ValueError, match="x must be finite, got NaN or infinity in row 2"):
         ehnn.HypergraphClassifier(budget="fast").fit([*some, broken], [0, 1] * 6 + [0])
+
+
+def scaled_pairs(scale: float, name: str) -> list[ehnn.Hypergraph]:
+    """Hypergraphs whose class is in the mean of their features, in large units."""
+    generator = np.random.default_rng(0)
+    return [
+        ehnn.Hypergraph.from_edges(
+            [generator.choice(6, 3, replace=False).tolist() for _ in range(6)], 6,
+            **{name: torch.from_numpy((generator.normal(size=(6, 2)) + 3 * (i % 2)) * [scale, 1.0])},
+        )
+        for i in range(40)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["x", "edge_x"])
+@pytest.mark.parametrize("scale", [1e15, 1e30, 1e37])
+def test_huge_features_of_hypergraphs(scale: float, name: str, tmp_path: Path) -> None:
+    members, y = scaled_pairs(scale, name), np.arange(40) % 2
+    model = ehnn.HypergraphClassifier(budget="fast").fit(members, y)
+    assert model.score(members, y) > 0.9
+    model.save(tmp_path)
+    again = ehnn.estimators.load(tmp_path)
+    np.testing.assert_array_equal(again.predict_proba(members), model.predict_proba(members))
+    usual = ehnn.HypergraphClassifier(budget="fast").fit(scaled_pairs(1.0, name), y)
+    assert np.isfinite(usual.predict_proba(members)).all()
+    with pytest.raises(ValueError, match=f"^{name} has numbers that are too large for float32"):
+        usual.predict(scaled_pairs(1e60, name))
+
+
+def test_networks_read_huge_features_of_hypergraphs() -> None:
+    members, y = scaled_pairs(1e30, "x"), np.arange(40) % 2
+    model = ehnn.HypergraphRegressor(width=8, epochs=1, budget="best").fit(members[:30], y[:30].astype(float))
+    assert "EHNN-MLP" in [row["member"] for row in model.leaderboard_]
+    assert np.isfinite(model.predict(members)).all()
+    assert np.isfinite(model.predict(scaled_pairs(1e37, "x"))).all()

@@ -25,6 +25,9 @@ from .portfolio.portfolio import Portfolio
 from .portfolio.stored import portfolio_about, portfolio_arrays, portfolio_from
 
 Array = np.ndarray
+_LARGE, _LARGEST = 1e12, 1e30
+"""Features of hypergraphs: columns with numbers above the first are scaled, since their squares overflow.
+In prediction, numbers that are still above the second count as it."""
 
 
 @dataclass(frozen=True)
@@ -188,11 +191,13 @@ class AutoGraphs:
     Attributes:
         widths: channels of x and edge_x in fit.
         shifts: of the features, before they are rounded to single precision; empty in an older file.
+        scales: by which they are divided then; empty where none is large.
     """
 
     portfolio: Portfolio
     widths: tuple[int, int]
     shifts: dict[str, Array] = field(default_factory=dict)
+    scales: dict[str, Array] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -204,8 +209,8 @@ class AutoGraphs:
             sum(v) for v in zip(*((h.num_nodes, h.num_incidences) for h in members), strict=True)
         )
         clock = clock_of(settings["budget"], nodes, incidences)
-        shifts = cls._shifts(members)
-        table = GraphTable([shifted_features(h, shifts) for h in members])
+        shifts, scales = _graph_scales(members)
+        table = GraphTable([_scaled(h, shifts, scales) for h in members])
         labelled = int(output.labelled(target).sum())
         share = clock.seconds / (1 if judging is not None else max(1, fit_count(labelled)))
         specs = graph_members(table, output, labelled, dict(settings["plan"]), share)
@@ -214,14 +219,7 @@ class AutoGraphs:
             table, specs, target, weight=weight, clock=clock, judging=judging, label=settings["label"],
             quiet=settings["quiet"],
         )  # fmt: skip
-        return cls(portfolio, widths_of(members[0]), shifts)
-
-    @staticmethod
-    def _shifts(members: Sequence[Hypergraph]) -> dict[str, Array]:
-        """`feature_shifts` over the nodes (and the hyperedges) of all members."""
-        for h in members:
-            shifted_features(h, {})  # an error names the row within its hypergraph
-        return feature_shifts(batch(h.replace(incidence_x=None) for h in members))
+        return cls(portfolio, widths_of(members[0]), shifts, scales)
 
     def logits(self, members: Sequence[Hypergraph]) -> Tensor:
         """``[hypergraphs, outputs]``."""
@@ -230,7 +228,7 @@ class AutoGraphs:
         output = self.portfolio.output
         if not members:
             return torch.zeros(0, output.width)
-        table = GraphTable([shifted_features(h, self.shifts) for h in members])
+        table = GraphTable([_scaled(h, self.shifts, self.scales) for h in members])
         return torch.from_numpy(self.portfolio.scores(table))
 
     def about(self) -> dict[str, Any]:
@@ -240,15 +238,43 @@ class AutoGraphs:
     def tensors(self) -> dict[str, Tensor]:
         """What goes to the tensors."""
         arrays = portfolio_arrays(self.portfolio) | {f"shift.{k}": v for k, v in self.shifts.items()}
+        arrays |= {f"scale.{k}": v for k, v in self.scales.items()}
         return {f"auto.{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
 
     @classmethod
     def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor], device: str) -> AutoGraphs:
         """Inverse of `about` and `tensors`."""
         arrays = {k[5:]: v.numpy() for k, v in tensors.items() if k.startswith("auto.")}
-        shifts = {k[6:]: v for k, v in arrays.items() if k.startswith("shift.")}
+        shifts, scales = (
+            {k[6:]: v for k, v in arrays.items() if k.startswith(start)} for start in ("shift.", "scale.")
+        )
         first, second = about["widths"]
-        return cls(portfolio_from(about, arrays, device), (int(first), int(second)), shifts)
+        return cls(portfolio_from(about, arrays, device), (int(first), int(second)), shifts, scales)
+
+
+def _graph_scales(members: Sequence[Hypergraph]) -> tuple[dict[str, Array], dict[str, Array]]:
+    """`feature_shifts` over the rows of all members, and ``[d]`` what large columns are divided by."""
+    for h in members:
+        shifted_features(h, {})  # an error names the row within its hypergraph
+    whole = batch(h.replace(incidence_x=None) for h in members)
+    shifts, scales = feature_shifts(whole), {}
+    whole = shifted_features(whole, shifts)
+    for name, value in (("x", whole.x), ("edge_x", whole.edge_x)):
+        if value is not None and value.numel() and float(value.abs().max()) > _LARGE:
+            largest = value.abs().amax(0)
+            scales[name] = torch.where(largest > _LARGE, largest, 1.0).numpy()
+    return shifts, scales
+
+
+def _scaled(h: Hypergraph, shifts: Mapping[str, Array], scales: Mapping[str, Array]) -> Hypergraph:
+    """``h`` with features less ``shifts``, over ``scales``."""
+    h = shifted_features(h, shifts)
+    changed = {}
+    for name, value in (("x", h.x), ("edge_x", h.edge_x)):
+        if value is not None:
+            value = value / torch.from_numpy(scales[name]) if name in scales else value
+            changed[name] = value.clamp(-_LARGEST, _LARGEST)
+    return h.replace(**changed)
 
 
 def with_roles(h: Hypergraph, roles: int) -> Hypergraph:

@@ -84,7 +84,7 @@ class GraphTable:
         parts = []
         for x in (h.x, h.edge_x):
             if x is not None:
-                rows = x.numpy() if len(x) else np.zeros((1, x.shape[1]), np.float32)
+                rows = x.double().numpy() if len(x) else np.zeros((1, x.shape[1]))  # squares fit in it
                 parts += [rows.mean(0), rows.std(0), rows.max(0)]
         return np.concatenate(parts) if parts else np.zeros(0)
 
