@@ -23,11 +23,15 @@ def _a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BUDGETS, "fast", 0.05)
 
 
+def pairs_of(h: ehnn.Hypergraph) -> list[tuple[object, object]]:
+    """(node, hyperedge) of each incidence, by name or number."""
+    nodes, edges = h.node_names or range(h.num_nodes), h.edge_names or range(h.num_edges)
+    return [(nodes[v], edges[e]) for v, e in h.index.T.tolist()]
+
+
 def known_of(seen: SeenIncidences, h: ehnn.Hypergraph) -> dict[tuple[object, object], int]:
     """The known label of each (node, hyperedge), by name or number."""
-    nodes, edges = h.node_names or range(h.num_nodes), h.edge_names or range(h.num_edges)
-    pairs = [(nodes[v], edges[e]) for v, e in h.index.T.tolist()]
-    return {pair: label for pair, label in zip(pairs, seen.target.tolist(), strict=True) if label >= 0}
+    return {pair: label for pair, label in zip(pairs_of(h), seen.target.tolist(), strict=True) if label >= 0}
 
 
 def mails() -> tuple[dict[str, list[str]], dict[tuple[str, str], str]]:
@@ -135,10 +139,7 @@ def test_predictions_are_the_same_in_another_order_and_beside_a_new_hyperedge(wh
 
     def answers(data: dict[str, list[str]]) -> dict[tuple[object, object], float]:
         h = as_hypergraph(data)
-        assert h.node_names is not None
-        assert h.edge_names is not None
-        pairs = [(h.node_names[v], h.edge_names[e]) for v, e in h.index.T.tolist()]
-        return dict(zip(pairs, model.predict_proba(data)[:, 1].tolist(), strict=True))
+        return dict(zip(pairs_of(h), model.predict_proba(data)[:, 1].tolist(), strict=True))
 
     names = generator.permutation(list(edges)).tolist()
     turned = {e: generator.permutation(edges[e]).tolist() for e in names}
@@ -192,3 +193,30 @@ def test_dates_are_not_rounded(tmp_path: Path) -> None:
     model.save(tmp_path)
     again = ehnn.estimators.load(tmp_path)
     np.testing.assert_array_equal(again.predict_proba(h), model.predict_proba(h))
+
+
+@pytest.mark.parametrize("columns", [100, 300])
+def test_wide_features_are_reduced_as_in_fit(columns: int, tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    words = (generator.random((60, columns)) < 0.2).astype(np.float32)
+    edges = [generator.choice(60, 4, replace=False).tolist() for _ in range(80)]
+    names = tuple(f"n{i}" for i in range(60))
+    h = ehnn.Hypergraph.from_edges(
+        edges, 60, x=torch.from_numpy(words), node_names=names, edge_names=range(80)
+    )
+    node, edge = h.index.numpy()
+    y = (words[node] @ generator.normal(size=columns) > 0).astype(int)
+    known = [int(label) if e < 60 else None for label, e in zip(y, edge, strict=True)]
+    model = ehnn.IncidenceClassifier(**FAST).fit(h, known)
+    model.save(tmp_path)
+    expected = dict(zip(pairs_of(h), model.predict_proba(h)[:, 1], strict=True))
+    turned = h.permute_nodes(generator.permutation(60)).permute_edges(generator.permutation(80))
+    more = ehnn.Hypergraph.from_edges(
+        [*edges, [60, 61]], 62, edge_names=range(81), node_names=(*names, "new", "newer"),
+        x=torch.cat([h.x, 1 - h.x[:2]]),
+    )  # fmt: skip
+    for fitted in (model, ehnn.estimators.load(tmp_path)):
+        for other in (turned, more):
+            found = dict(zip(pairs_of(other), fitted.predict_proba(other)[:, 1], strict=True))
+            values = [(found[pair], expected[pair]) for pair in expected]
+            assert np.abs(np.diff(values)).max() < 0.02

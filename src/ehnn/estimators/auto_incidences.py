@@ -78,6 +78,7 @@ class AutoIncidences:
         partly: whether members read labels of the same hyperedge; see `partly_labelled`.
         keys: ``[hyperedges of fit]`` from `role_hashes`; None: there are no roles, or an older file.
         shifts: of the features, before they are rounded to single precision; empty in an older file.
+        directions: arrays that reduce wide features; empty in an older file.
     """
 
     portfolio: Portfolio
@@ -88,6 +89,7 @@ class AutoIncidences:
     partly: bool = False
     keys: Array | None = None
     shifts: dict[str, Array] = field(default_factory=dict)
+    directions: dict[str, Array] = field(default_factory=dict)
 
     @classmethod
     def fit(
@@ -123,7 +125,10 @@ class AutoIncidences:
         )
         company = _without_truths(Company.of(h, nothing, table.nodes.block("spectral")))
         keys = role_hashes(h, np.arange(h.num_nodes)) if h.num_roles > 1 else None
-        return cls(portfolio, company, bank, widths_of(h), h.num_roles, table.partly, keys, shifts)
+        directions = {k: v for k, v in table.nodes.cache.items() if k.startswith("directions.")}
+        return cls(
+            portfolio, company, bank, widths_of(h), h.num_roles, table.partly, keys, shifts, directions
+        )
 
     def seen(self, h: Hypergraph) -> SeenIncidences:
         """The nodes of ``h`` that were there in fit, and the known labels."""
@@ -160,7 +165,7 @@ class AutoIncidences:
         table = IncidenceTable(features, seen.bank, seen.numbers, self.partly, seen.edges)
         unknown = self.company.labels(seen.nodes, output)
         learned, _ = self.company.join(seen.nodes, unknown, output, table.nodes.incidence)
-        table.nodes.given.update(learned)
+        table.nodes.given.update(self.directions | learned)
         table = table.with_known(output, seen.target, self.portfolio.prior)
         scores = self.portfolio.scores(table)
         there = seen.nodes[h.index[0].numpy()] >= 0
@@ -200,7 +205,7 @@ class AutoIncidences:
         arrays = portfolio_arrays(self.portfolio) | {f"bank.{k}": v for k, v in self.bank.items()}
         arrays |= {f"company.{k}": v for k, v in self.company.arrays().items()}
         arrays |= {} if self.keys is None else {"keys": self.keys}
-        arrays |= {f"shift.{k}": v for k, v in self.shifts.items()}
+        arrays |= self.directions | {f"shift.{k}": v for k, v in self.shifts.items()}
         return {f"auto.{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
 
     @classmethod
@@ -208,6 +213,7 @@ class AutoIncidences:
         """Inverse of `about` and `tensors`."""
         arrays = {k[5:]: v.numpy() for k, v in tensors.items() if k.startswith("auto.")}
         company = {k[8:]: v for k, v in arrays.items() if k.startswith("company.")}
+        directions = {k: v for k, v in arrays.items() if k.startswith("directions.")}
         shifts = {k[6:]: v for k, v in arrays.items() if k.startswith("shift.")}
         bank = {k: arrays[f"bank.{k}"] for k in _BANK}
         kept = arrays.get("bank.edge")  # not in older files
@@ -217,7 +223,7 @@ class AutoIncidences:
         return cls(
             portfolio_from(about, arrays, device), Company.restore(about["names"], company, groups), bank,
             (int(first), int(second)), int(about.get("roles", 1)),
-            bool(about.get("partly", False)), arrays.get("keys"), shifts,
+            bool(about.get("partly", False)), arrays.get("keys"), shifts, directions,
         )  # fmt: skip
 
 
