@@ -44,6 +44,10 @@ class IncidenceClassifier(Classifies, Estimator):
     others. Labels of the other members are read where they are known: if a tenth of the incidences without a
     label are in such hyperedges. Whole hyperedges may be without labels.
 
+    `predict` reads the labels of `fit` again in any hypergraph that has the same nodes and hyperedges, in any
+    order. Hyperedges are found by name where both hypergraphs have names. Otherwise they are found as sets of
+    nodes, and copies of a set in their order. A renamed hyperedge is a new one.
+
     The only ``model`` is ``"auto"``.
 
     >>> mails = {"m1": ["ann", "bob"], "m2": ["ann", "cy", "bob"], "m3": ["ann", "dan"], "m4": ["ann", "eve"]}
