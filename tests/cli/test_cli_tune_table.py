@@ -38,6 +38,24 @@ def test_a_search_goes_on_and_is_reported(pairs: Path) -> None:
     run("predict", "--model", "found", "--data", pairs)
 
 
+def test_the_default_is_kept_where_it_is_better(pairs: Path) -> None:
+    quick = ("--splits", 1, "--epochs", 1, "--trials", 1, "--device", "cpu", "--out", "found")
+    command = ("tune", "--data", pairs, *COLUMNS, *quick)
+    said = run(*command)
+    record = json.loads(Path("found/run.json").read_text(encoding="utf-8"))
+    values = {t["number"]: t["value"] for t in record["trials"]}
+    assert values["default"] > values[0]  # an epoch is not enough
+    assert "the default is as good or better" in said
+    assert record["model"] == "auto"
+    assert record["leaderboard"]
+    run("report", "found")
+    assert "default" in Path("report.html").read_text(encoding="utf-8")
+    before = Path("found/default.json").read_bytes()
+    said = run(*command, "--trials", 2)
+    assert "trial 1:" in said
+    assert Path("found/default.json").read_bytes() == before  # judged once
+
+
 def test_roles_are_for_models_that_read_them(folder: Path) -> None:
     rows = [(*row, "chair" if i % 3 else "member") for i, row in enumerate(members())]
     table = write(Path("roles.csv"), ["person", "club", "team", "role"], rows)

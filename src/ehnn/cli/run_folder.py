@@ -13,10 +13,12 @@ from ehnn._utils.folders import REQUEST, RunFolder, run_folder
 from ehnn.report.runs import EXPLANATIONS
 
 RECORD, PREDICTED, STUDY, RUNS = "run.json", "predicted.csv", "study.sqlite", "runs.json"
+DEFAULT = "default.json"
+"""What a search has found of the default."""
 SECOND = "residual"
 """The folder in that of a run, where the model of a further choice is trained."""
 _VALUABLE = (RECORD, "model.json", "metrics.jsonl", "checkpoint.safetensors", STUDY)
-_OWNED = (*_VALUABLE, PREDICTED, RUNS, EXPLANATIONS, "weights-*.safetensors", SECOND, "tensorboard")
+_OWNED = (*_VALUABLE, PREDICTED, RUNS, DEFAULT, EXPLANATIONS, "weights-*.safetensors", SECOND, "tensorboard")
 
 
 def default_folder(data: Path, request: Mapping[str, Any]) -> Path:

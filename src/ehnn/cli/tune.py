@@ -49,9 +49,9 @@ def tune(
 ) -> None:
     """Search model, width, dropout, learning rate and weight decay with Optuna, on validation labels.
 
-    Then the best is trained and scored on the test part, which the search does not see. The same command
-    continues a search that was stopped, and more --trials extend it. `ehnn train` compares many models
-    without a search, and is often as good.
+    Then the best is trained and scored on the test part, which the search does not see. Without --models,
+    the default of `ehnn train`, which averages many models, is judged too, and trained where it is as
+    good. The same command continues a search that was stopped, and more --trials extend it.
 
     \b
     ehnn tune --data members.csv --node-column person --edge-column club --label-column team --out runs/tuned
@@ -68,6 +68,7 @@ def tune(
         source = Source(data, nodes, table.as_layout(), table.id_column)
         request = Request(source, task, label_column, columns, regression, settings, valid, test, seed)
         try:
-            tune_table(Search(request, tuple(models or MODELS), trials, splits), out, fresh)
+            search = Search(request, tuple(models or MODELS), trials, splits, beside=models is None)
+            tune_table(search, out, fresh)
         except ImportError as error:
             fail(str(error), FAILED)

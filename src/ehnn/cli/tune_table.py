@@ -1,7 +1,12 @@
-"""Search of the settings of a single model on a user's own data, with Optuna, on validation labels alone."""
+"""Search of the settings of a single model on a user's own data, with Optuna, on validation labels alone.
+
+The default, which compares and averages models, is judged on the same labels, and trained in the end where no
+single model is better.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,10 +17,11 @@ import typer
 
 from ehnn._utils.folders import RunFolder, write_json
 from ehnn._utils.optional import require
+from ehnn.estimators.supervised import hold_out
 
 from .errors import choose
 from .fit_labels import LabelRun
-from .run_folder import RECORD, SECOND, STUDY, default_folder, own_run
+from .run_folder import DEFAULT, RECORD, SECOND, STUDY, default_folder, own_run
 from .train_table import Request, prepared, read_record, record_of, show
 
 SPACE: dict[str, tuple[Any, ...]] = {
@@ -35,16 +41,19 @@ class Search:
         models: to choose among.
         trials: how many points are tried in all.
         splits: of the labels that a trial is validated on; the value is the mean.
+        beside: whether the default is judged too.
     """
 
     request: Request
     models: Sequence[str]
     trials: int
     splits: int
+    beside: bool = False
 
     def identity(self) -> dict[str, Any]:
         """What identifies a search; more trials continue the same one."""
-        return self.request.to_dict() | {"models": list(self.models), "splits": self.splits, "search": True}
+        told = {"models": list(self.models), "splits": self.splits, "search": True, "beside": self.beside}
+        return self.request.to_dict() | told
 
     def settings(self, trial: Any) -> dict[str, Any]:
         """A point: a model and its settings."""
@@ -53,18 +62,42 @@ class Search:
         own = {k: trial.suggest_categorical(k, list(v)) for k, v in SPACE.items() if k not in given}
         return {**given, **own, "model": model}
 
+    @property
+    def default(self) -> dict[str, Any]:
+        """The settings of the default, which has epochs of its own."""
+        return {k: v for k, v in self.request.settings.items() if k != "epochs"} | {"model": "auto"}
+
     def value(self, data: Any, settings: dict[str, Any]) -> float:
         """The mean best validation figure over the splits; labels of the test part are not read."""
         found = []
         for split in range(self.splits):
-            seed = self.request.seed + split
-            run = LabelRun(replace(self.request, settings=settings, seed=seed), data)
-            rest, _ = run.split(self.request.seed)
-            visible = [v if keep else None for v, keep in zip(run.values, rest.tolist(), strict=True)]
-            parameters = run.request.estimator | {"random_state": seed, "verbose": False}
-            fitted = run.kind(**parameters).fit(data.h, visible)
+            run, visible = self._split(data, settings, split)
+            fitted = run.kind(**run.request.estimator | {"verbose": False}).fit(data.h, visible)
             found.append(fitted.history_[fitted.best_epoch_ - 1]["valid"])
         return float(np.mean(found))
+
+    def value_of_default(self, data: Any) -> float:
+        """The same figure of the default, which is trained without the validation labels."""
+        found = []
+        for split in range(self.splits):
+            run, visible = self._split(data, self.default, split)
+            parameters = run.request.estimator | {"verbose": False}
+            fraction, seed = parameters["validation_fraction"], run.request.seed
+            _, valid = hold_out(run.targets, run.targets.encode(visible), fraction, seed)
+            parts = [
+                [v if asked == part else None for v, asked in zip(visible, valid.tolist(), strict=True)]
+                for part in (False, True)
+            ]
+            fitted = run.kind(**parameters).fit(data.h, parts[0])
+            logits, targets = fitted._logits(data.h).unsqueeze(0), fitted.targets_
+            found.append(float(targets.metric(logits, targets.encode(parts[1]))))
+        return float(np.mean(found))
+
+    def _split(self, data: Any, settings: dict[str, Any], split: int) -> tuple[LabelRun, list[Any]]:
+        """A run with these settings and a seed of its own, and its labels without those of the test part."""
+        run = LabelRun(replace(self.request, settings=settings, seed=self.request.seed + split), data)
+        rest, _ = run.split(self.request.seed)
+        return run, [v if keep else None for v, keep in zip(run.values, rest.tolist(), strict=True)]
 
 
 def tune_table(search: Search, out: Path | None, fresh: bool) -> Path:
@@ -101,6 +134,7 @@ def _search(search: Search, folder: RunFolder, optuna: Any) -> None:
         search = _by_ehnn(search, what)
     if not folder.going_on:
         folder.begin()
+    beside = _default(search, data, path / DEFAULT)
     study = _study(optuna, path / STUDY, request.seed)
     done = _finished(study)
     if done >= search.trials and (path / RECORD).exists():
@@ -110,10 +144,26 @@ def _search(search: Search, folder: RunFolder, optuna: Any) -> None:
     study.optimize(_objective(search, data), n_trials=max(0, search.trials - done))
     best = replace(request, settings={**request.settings, **study.best_params})
     typer.echo(f"best of {_finished(study)} trials: {study.best_value:.4g}  {study.best_params}", err=True)
+    if beside and beside[0]["value"] >= study.best_value:
+        typer.echo("the default is as good or better, and is trained in its place", err=True)
+        best = replace(request, settings=search.default)
     _forget_training(path)
-    record = record_of(best, data, LabelRun(best, data), path) | {"trials": _rows(study)}
+    record = record_of(best, data, LabelRun(best, data), path) | {"trials": [*beside, *_rows(study)]}
     write_json(path / RECORD, record)
     show(record, path)
+
+
+def _default(search: Search, data: Any, path: Path) -> list[dict[str, Any]]:
+    """The default as a row of the table of trials, judged once; none where it is not asked for."""
+    if not search.beside:
+        return []
+    if not path.exists():
+        start = time.monotonic()
+        row = {"number": "default", "value": search.value_of_default(data), "params": {"model": "auto"}}
+        write_json(path, row | {"seconds": round(time.monotonic() - start, 1)})
+    found = read_record(path)
+    typer.echo(f"the default: {found['value']:.4g}", err=True)
+    return [found]
 
 
 def _by_ehnn(search: Search, what: str) -> Search:
