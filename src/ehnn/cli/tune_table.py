@@ -90,7 +90,7 @@ class Search:
             ]
             fitted = run.kind(**parameters).fit(data.h, parts[0])
             logits, targets = fitted._logits(data.h).unsqueeze(0), fitted.targets_
-            found.append(float(targets.metric(logits, targets.encode(parts[1]))))
+            found.append(float(targets.metric(logits, targets.encode(parts[1], judged=True))))
         return float(np.mean(found))
 
     def _split(self, data: Any, settings: dict[str, Any], split: int) -> tuple[LabelRun, list[Any]]:

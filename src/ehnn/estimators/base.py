@@ -62,7 +62,8 @@ def all_or_nothing(function: _Fit) -> _Fit:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         before = dict(vars(self))
         try:
-            return function(self, *args, **kwargs)
+            with torch.inference_mode(False), torch.enable_grad():  # wherever it is called
+                return function(self, *args, **kwargs)
         except BaseException:
             vars(self).clear()
             vars(self).update(before)
@@ -179,6 +180,11 @@ class Estimator:
             raise _not_fitted(f"this {type(self).__name__} is not fitted yet; call fit first")
 
     def _plan(self) -> Plan:
+        for name in ("validation_fraction", "dropout", "lr", "weight_decay"):
+            value = plain(getattr(self, name))
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise ValueError(f"{name} must be a number, got {value!r}")
+        seconds_of(self.budget, 1, 1)
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
         if isinstance(self.random_state, bool) or not isinstance(self.random_state, (int, np.integer)):
@@ -196,7 +202,7 @@ class Estimator:
         try:
             device = torch.device(self.device)
             torch.empty(0, device=device)
-        except (RuntimeError, AssertionError) as error:
+        except (RuntimeError, AssertionError, TypeError) as error:
             raise ValueError(f"device {self.device!r} is not available: {error}") from error
         return device
 
@@ -241,7 +247,6 @@ class Estimator:
         """A ValueError for parameters that no `fit` would take, before there is anything to fit."""
         plan = self._plan()
         self._config(validated=True)
-        seconds_of(self.budget, 1, 1)
         if self.model == "auto":
             plan = replace(plan, model="ehnn-mlp")
         if isinstance(plan.model, str):

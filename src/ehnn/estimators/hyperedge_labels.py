@@ -22,6 +22,7 @@ from .kinds import Classifies, Regresses
 from .nodes import NodeEstimator
 from .portfolio.node_table import passes_of
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors, plain_name
+from .weights import check_weights
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -67,6 +68,7 @@ class HyperedgeEstimator(NodeEstimator):
         found = self._beside(graph)
         if found is None:
             return super()._of_given(h)
+        check_weights(graph, self.model)
         warn_of_other_writing(found.known.node_names, graph.node_names, self._row)
         warn_of_other_writing(found.known.edge_names, graph.edge_names, self._other)
         return found.of_all(self._of_seen)

@@ -114,7 +114,8 @@ class HypergraphEstimator(Estimator):
             device = self._device()
             weights.append([] if weight is None else [torch.from_numpy(weight)[c].to(device) for c in chunks])
             batches.append([(b.to(device), target[c].to(device)) for b, c in zip(ready, chunks, strict=True)])
-        task = Supervised(batches[0], batches[1], self.targets_, int(self.random_state), weights[0] or None)
+        seed, (of_train, of_valid) = int(self.random_state), weights
+        task = Supervised(batches[0], batches[1], self.targets_, seed, of_train or None, of_valid or None)
         self._train(self._make, task, bool(batches[1]))
         return self
 
@@ -171,7 +172,7 @@ class HypergraphEstimator(Estimator):
         if len(values) != logits.shape[0]:
             raise ValueError(f"y must have one row per hypergraph ({logits.shape[0]}), got {len(values)}")
         check_columns(self.targets_, y)
-        target = self.targets_.encode(values)
+        target = self.targets_.encode(values, judged=True)
         weight = score_weights(in_order_of(y, sample_weight), self.targets_.labelled(target), "hypergraph")
         return self.targets_.score(self._decided(logits), target, weight)
 

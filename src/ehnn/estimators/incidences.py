@@ -143,7 +143,7 @@ class IncidenceClassifier(Classifies, Estimator):
         lines = incidence_lines(h, graph)
         check_same_order(h, y=y, sample_weight=sample_weight)
         check_columns(self.targets_, y)
-        target = self.targets_.encode(incidence_values(graph, self._given(y), lines))
+        target = self.targets_.encode(incidence_values(graph, self._given(y), lines), judged=True)
         given = incidence_weights(graph, y, sample_weight, lines)
         if lines is not None:
             target, given = target[lines], None if given is None else given[lines]

@@ -136,8 +136,10 @@ def hidden_minus_ones(y: Any, numbers: bool = False, own: bool = False) -> Any:
 
 def plain_class(value: Any) -> Any:
     """A class as str, int or bool."""
-    if isinstance(value, (str, bool)):
+    if isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return str.__str__(value)  # what `class Team(str, Enum)` holds, and not its name
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, float):

@@ -115,7 +115,8 @@ class NodeEstimator(Estimator):
         rows = row_weights(in_order_of(names, sample_weight), len(values))
         self.targets_ = with_columns(self._learn(values, rows), y)
         self._remember(graph)
-        if rows is not None and nodes is not None:  # a node that is given twice counts twice
+        if nodes is not None and (rows is not None or len(nodes.unique()) < len(nodes)):
+            # A node that is given twice counts twice.
             rows = np.bincount(nodes.numpy(), rows, graph.num_nodes).astype(np.float32)
         target = self._spread(graph, nodes, self.targets_.encode(values))
         target, weight = counted(self.targets_, target, rows, getattr(self, "class_weight", None))
@@ -154,7 +155,8 @@ class NodeEstimator(Estimator):
             task: Task = SampledRows(ready, parts[0], parts[1], self.targets_, seed, given, fan_out)
         else:
             weights = None if given is None else [given]
-            task = Supervised([(ready, parts[0])], checked, self.targets_, seed, weights)
+            judging_weights = weights if checked else None
+            task = Supervised([(ready, parts[0])], checked, self.targets_, seed, weights, judging_weights)
         self._train_choices(task, bool(checked))
         return self
 
@@ -302,6 +304,7 @@ class NodeEstimator(Estimator):
 
     def _of_given(self, h: Any) -> Tensor:
         graph = self._rows_of(h)
+        check_weights(graph, self.model)
         self._warn_strangers(graph)
         return self._of_all(graph)
 
@@ -359,7 +362,7 @@ class NodeEstimator(Estimator):
         h = h if table is None else table
         graph, nodes, values = self._labels(h, y)
         check_columns(self.targets_, y)
-        target = self.targets_.encode(values)
+        target = self.targets_.encode(values, judged=True)
         given = in_order_of(self._named(y, graph), sample_weight)
         weight = score_weights(given, self.targets_.labelled(target), self._row)
         logits = self._decided(self._logits(h))

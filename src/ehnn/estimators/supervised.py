@@ -31,13 +31,15 @@ class Supervised:
         targets: the loss and the metric.
         seed: of the order of the batches.
         weights: ``[rows]`` of each batch of ``train``.
+        valid_weights: of each batch of ``valid``.
     """
 
     def __init__(
         self, train: Batches, valid: Batches, targets: Targets, seed: int = 0,
-        weights: Sequence[Tensor] | None = None,
+        weights: Sequence[Tensor] | None = None, valid_weights: Sequence[Tensor] | None = None,
     ) -> None:  # fmt: skip
         self.train, self.valid, self.targets, self.seed = train, valid, targets, seed
+        self.valid_weight = torch.cat(list(valid_weights)) if valid_weights else None
         self._target = {id(h): target for h, target in train}
         self._weight = {id(h): w for (h, _), w in zip(train, weights or [], strict=bool(weights))}
 
@@ -56,7 +58,7 @@ class Supervised:
             return {}
         # A replayed prediction is overwritten by the next one, so each is copied.
         logits = torch.cat([predict(h).clone() for h, _ in self.valid], 1)
-        return _valid(self.targets, logits, torch.cat([t for _, t in self.valid]))
+        return _valid(self.targets, logits, torch.cat([t for _, t in self.valid]), self.valid_weight)
 
 
 class SampledRows:
@@ -100,7 +102,9 @@ class SampledRows:
         generator = generator_of(self.seed, 0, self.h.device)  # the same samples in every epoch
         rows = list(islice(seed_batches(self.checked, BATCH, self.seed, 0), CHECKS))
         parts = [predict(sample(self.h, r, self.fan_out, generator))[:, : len(r)] for r in rows]
-        return _valid(self.targets, torch.cat(parts, 1), self.valid[torch.cat(rows)])
+        chosen = torch.cat(rows)
+        weight = None if self.weight is None else self.weight[chosen]
+        return _valid(self.targets, torch.cat(parts, 1), self.valid[chosen], weight)
 
 
 def fan_out_of(pairs: int, edge_features: bool) -> list[tuple[int, int]]:
@@ -111,10 +115,10 @@ def fan_out_of(pairs: int, edge_features: bool) -> list[tuple[int, int]]:
     return [(8, 16) if pairs == 1 else (4, 4)] * pairs + [(4, 1)] * edge_features
 
 
-def _valid(targets: Targets, logits: Tensor, target: Tensor) -> dict[str, Tensor]:
+def _valid(targets: Targets, logits: Tensor, target: Tensor, weight: Tensor | None) -> dict[str, Tensor]:
     """The validation metric; of equal ones the smaller loss is better."""
-    loss = targets.loss(logits, target)
-    return {"valid": targets.metric(logits, target) - _TIE * loss / (1 + loss)}
+    loss = targets.loss(logits, target, weight)
+    return {"valid": targets.metric(logits, target, weight) - _TIE * loss / (1 + loss)}
 
 
 def _check_rows(logits: Tensor, target: Tensor, outputs: int) -> None:

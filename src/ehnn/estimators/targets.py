@@ -54,15 +54,22 @@ class Classes:
     def num_outputs(self) -> int:
         return len(self.classes)
 
-    def encode(self, values: Sequence[Any]) -> Tensor:
-        """``[rows]``; a class that was not there in fit is an error."""
+    def encode(self, values: Sequence[Any], judged: bool = False) -> Tensor:
+        """``[rows]``; a class that was not there in fit is an error.
+
+        With ``judged`` it is a warning, and a number that no prediction has, unless all classes are new.
+        """
         number = {c: i for i, c in enumerate(self.classes)}
         kept = -1 in number or minus_one_is_a_class([*values, *self.classes])
         plain = [None if is_missing(v) or (is_minus_one(v) and not kept) else plain_class(v) for v in values]
         unknown = next((v for v in plain if v is not None and v not in number), None)
         if unknown is not None:
-            raise ValueError(f"class {short(unknown)} was not there in fit; known: {short(self.classes)}")
-        return torch.tensor([-1 if v is None else number[v] for v in plain], dtype=torch.int64)
+            told = f"class {short(unknown)} was not there in fit; known: {short(self.classes)}"
+            if not judged or not any(v in number for v in plain):
+                raise ValueError(told)
+            warnings.warn(f"{told}. Its rows count as wrong", stacklevel=3)
+        new = len(number)
+        return torch.tensor([-1 if v is None else number.get(v, new) for v in plain], dtype=torch.int64)
 
     def hide(self, target: Tensor, rows: Tensor) -> Tensor:
         """``target`` with no labels outside the boolean ``rows``."""
@@ -78,8 +85,13 @@ class Classes:
         losses = F.cross_entropy(logits.movedim(-1, 1), goal, ignore_index=-1, reduction="none")
         return (losses * weight).sum(1) / (weight * (goal >= 0)).sum(1).clamp(min=1e-12)
 
-    def metric(self, logits: Tensor, target: Tensor) -> Tensor:
-        return accuracy(logits, target)
+    def metric(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+        """``[runs]`` percent; ``weight [rows]``."""
+        if weight is None:
+            return accuracy(logits, target)
+        share = weight.double() * (target >= 0)
+        right = (logits.argmax(-1) == target).double()
+        return 100 * (share * right).sum(1) / share.sum(-1).clamp(min=1e-12)
 
     def proba(self, logits: Tensor) -> np.ndarray:
         return logits.double().softmax(-1).cpu().numpy()
@@ -143,7 +155,7 @@ class MultiLabel(_Rows):
     def num_outputs(self) -> int:
         return self.labels
 
-    def encode(self, values: Sequence[Any]) -> Tensor:
+    def encode(self, values: Sequence[Any], judged: bool = False) -> Tensor:
         table = as_matrix(values, self.labels)
         table[table == -1] = math.nan
         wrong = table[~table.isnan() & (table != 0) & (table != 1)]
@@ -155,8 +167,8 @@ class MultiLabel(_Rows):
         goal = target.nan_to_num().expand(logits.shape)
         return F.binary_cross_entropy_with_logits(logits, goal, reduction="none")
 
-    def metric(self, logits: Tensor, target: Tensor) -> Tensor:
-        return -self.loss(logits, target)
+    def metric(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+        return -self.loss(logits, target, weight)
 
     def proba(self, logits: Tensor) -> np.ndarray:
         return logits.double().sigmoid().cpu().numpy()
@@ -203,7 +215,7 @@ class Numbers(_Rows):
     def num_outputs(self) -> int:
         return len(self.mean)
 
-    def encode(self, values: Sequence[Any]) -> Tensor:
+    def encode(self, values: Sequence[Any], judged: bool = False) -> Tensor:
         table = as_matrix([[v] for v in values] if not is_matrix(values) else values, len(self.mean))
         scaled = (table - _double(self.mean)) / _double(self.scale)
         return scaled.to(torch.get_default_dtype())
@@ -211,8 +223,8 @@ class Numbers(_Rows):
     def losses(self, logits: Tensor, target: Tensor) -> Tensor:
         return (logits - target.nan_to_num()).square()
 
-    def metric(self, logits: Tensor, target: Tensor) -> Tensor:
-        return -self.loss(logits, target)
+    def metric(self, logits: Tensor, target: Tensor, weight: Tensor | None = None) -> Tensor:
+        return -self.loss(logits, target, weight)
 
     def predict(self, logits: Tensor) -> np.ndarray:
         numbers = finite_outputs(logits.double().cpu() * _double(self.scale) + _double(self.mean))

@@ -130,6 +130,9 @@ def class_weights(given: Any, targets: Targets, target: Tensor) -> np.ndarray | 
     if isinstance(given, str) and given == "balanced":
         each = count.sum() / np.maximum(count, 1) / len(count)
     elif isinstance(given, Mapping):
+        wrong = next((v for v in given.values() if not isinstance(plain(v), (int, float))), None)
+        if wrong is not None:
+            raise ValueError(f"class_weight must map classes to numbers, got {short(wrong)}")
         named = {plain_class(plain(k)): float(v) for k, v in given.items()}
         unknown = [k for k in named if k not in targets.classes]
         if unknown:
