@@ -9,9 +9,8 @@ import numpy as np
 
 from ehnn.hypergraph import Hypergraph
 
-from ..spectral import right_vectors
 from .outputs import SALT, Output
-from .spectral import spectral_features
+from .spectral import right_vectors, spectral_features
 from .votes import group_evidence, spread, votes
 
 Array = np.ndarray
