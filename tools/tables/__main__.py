@@ -46,6 +46,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "reactions-pool": reactions.pool,
     "reactions-swapped": reactions.swapped,
     "recipe": accuracy.recipe,
+    "regression": accuracy.regression,
     "roles-speed": roles.speed,
     "scale": speed.scale,
     "scale-real-accuracy": scaling.accuracy,

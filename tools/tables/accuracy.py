@@ -155,6 +155,23 @@ def defaults() -> str:
     return markdown(head, lines)
 
 
+def regression() -> str:
+    """R² of the default and of the others, and its margin to the best of them."""
+    names = {
+        "default": "default", "mean": "mean", "neighbours": "co-members' mean", "ridge": "ridge",
+        "boosting": "boosted trees", "hgnn": "HGNN", "all-set-transformer": "AllSetTransformer",
+    }  # fmt: skip
+    lines = []
+    for ours in rows("regression", model="default"):
+        found = [row("regression", setting=ours["setting"], model=model) for model in names]
+        told = ours["settings"]
+        margin = f"{told['margin']:+.3f} ± {told['standard_error']:.3f} {names[told['best_other']]}"
+        margin = margin if told["margin"] >= -told["standard_error"] else f"**{margin}**"
+        cells = [figure(one, 3, deviation=False, missing="–").replace("-", "−") for one in found]
+        lines.append([ours["setting"], *cells, margin.replace("-", "−")])
+    return markdown(["set", *names.values(), "margin"], lines)
+
+
 def default_times() -> str:
     """Seconds of the default from CSV to a saved model, beside the target of the experiment."""
     lines = []
