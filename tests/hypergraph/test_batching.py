@@ -108,7 +108,7 @@ def test_any_iterable_of_hypergraphs_will_do():
     [
         (3, "a sequence of Hypergraphs, got int"),
         (Hypergraph.from_edges([[0]]), "a sequence of Hypergraphs, got Hypergraph"),
-        ([Hypergraph.from_edges([[0]]), [[0]]], "got list at place 1"),
+        ([Hypergraph.from_edges([[0]]), [[0]]], "got list at index 1"),
         (
             [Hypergraph.from_edges([[0]], x=[[1.0]]), Hypergraph.from_edges([[0]])],
             "x must be in all members of a batch or in none; member 1 has none",

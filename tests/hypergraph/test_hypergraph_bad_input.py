@@ -36,6 +36,14 @@ def test_edges(edges, message):
         from_edges(edges)
 
 
+@pytest.mark.parametrize("given", [3, [[0, 1]], np.eye(2)])
+def test_the_constructor_names_the_ways_to_build(given):
+    with pytest.raises(
+        ValueError, match=r"incidence must be a SparsePattern, got (?s:.)*use Hypergraph.from_edges"
+    ):
+        Hypergraph(given)
+
+
 @pytest.mark.parametrize("count", [-1, 2.0, "3", True, NAN])
 def test_counts(count):
     with pytest.raises(ValueError, match="num_nodes must be an integer that is not negative, got"):

@@ -112,14 +112,14 @@ def test_features_of_incidences():
 @pytest.mark.parametrize(
     ("roles", "message"),
     [
-        ([[0, 1]], "nesting of edges: 2 hyperedges, got 1 lists"),
+        ([[0, 1]], "nested like edges: 2 hyperedges, got 1 lists"),
         ([[0, 1], [0, 1]], r"hyperedge 1 has 1 nodes, got \(0, 1\)"),
         ([[0, -1], [0]], "roles must not be negative, got -1"),
         ([[0, MAX_ROLES], [0]], f"roles must be below {MAX_ROLES}, got {MAX_ROLES}"),
         ([[0, 0.5], [0]], "roles must be integers"),
         ([["tail", "head"], ["tail"]], "roles must be integers"),
-        ([0, 1], "roles must have the nesting of edges"),
-        (7, "roles must have the nesting of edges"),
+        ([0, 1], "roles must be nested like edges"),
+        (7, "roles must be nested like edges"),
     ],
 )
 def test_bad_roles_are_refused(roles, message):

@@ -326,6 +326,14 @@ def test_gpu_equals_cpu(name):
 # ---------------------------------------------------------------------- bad input
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_called_with_features(name):
+    with pytest.raises(
+        ValueError, match=r"is called as model\(h\) with a Hypergraph, got a tensor of \[4, 10\]"
+    ):
+        make(name)(torch.ones(4, D_IN))
+
+
 @pytest.mark.parametrize("name", [*LAYERS, *READOUTS])
 def test_features_that_do_not_fit(name):
     module, h = make(name), hypergraph()

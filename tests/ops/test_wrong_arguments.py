@@ -8,9 +8,26 @@ from torch import Tensor
 
 import ehnn
 from ehnn.hypergraph import SparsePattern
-from ehnn.ops import Mask, seeded_dropout, segment_sum
+from ehnn.ops import (
+    Mask,
+    broadcast_rows,
+    seeded_dropout,
+    segment_mean,
+    segment_softmax_sum,
+    segment_sum,
+)
 
 H = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3], [], [1]], 5)
+
+
+@pytest.mark.parametrize("given", [H, H.overlap("nodes", "edges"), H.index])
+def test_something_else_than_a_pattern(given: object) -> None:
+    message = rf"pairs must be a SparsePattern, .* got {type(given).__name__}"
+    for function in (segment_sum, segment_mean, broadcast_rows):
+        with pytest.raises(ValueError, match=message):
+            function(torch.ones(5, 2), given)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=message):
+        segment_softmax_sum(torch.ones(5, 1, 2), torch.ones(5, 1), given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("shape", [(1,), (3,), (4, 1), ()])

@@ -48,6 +48,14 @@ def test_unknown_family(role, name):
         overlap(H, *pair)
 
 
+@pytest.mark.parametrize("role", ["source", "target"])
+@pytest.mark.parametrize("given", [3, None, True])
+def test_a_family_that_is_no_collection(role, given):
+    pair = (given, "edges") if role == "source" else ("edges", given)
+    with pytest.raises(ValueError, match=rf"{role} family must be .*, a list of hyperedges .*, got {given}"):
+        overlap(H, *pair)
+
+
 def test_candidate_in_two_members():
     pair = ehnn.batch([H, H])
     with pytest.raises(ValueError, match="target family has nodes of two members"):

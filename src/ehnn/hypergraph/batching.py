@@ -32,7 +32,7 @@ def batch(hypergraphs: Iterable[Hypergraph]) -> Hypergraph:
     members = list(hypergraphs)
     for i, h in enumerate(members):
         if not isinstance(h, Hypergraph):
-            raise ValueError(f"batch takes Hypergraphs, got {type(h).__name__} at place {i}")
+            raise ValueError(f"batch takes Hypergraphs, got {type(h).__name__} at index {i}")
     devices = {str(h.device) for h in members}
     if len(devices) > 1:
         raise ValueError(f"the members of a batch must be on one device, got {sorted(devices)}")

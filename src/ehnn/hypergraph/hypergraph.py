@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from ehnn._utils.cached import cached_tensors, plain_tensors
-from ehnn._utils.validation import as_names, as_permutation, as_rows
+from ehnn._utils.validation import as_names, as_permutation, as_rows, short
 
 from .display import describe, same_content
 from .features import family_features
@@ -76,6 +76,11 @@ class Hypergraph:
     _overlaps: dict[Any, Overlap] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.incidence, SparsePattern):
+            raise ValueError(
+                f"incidence must be a SparsePattern, got {short(self.incidence)}; use Hypergraph.from_edges, "
+                "from_directed or from_incidence"
+            )
         n, m, nnz = self.num_nodes, self.num_edges, self.num_incidences
         store = {
             "x": as_rows(self.x, "x", n, "node", (2,)),

@@ -39,16 +39,13 @@ def nested_roles(roles: Iterable[Iterable[int]], edges: list[tuple[int, ...]]) -
     try:
         lists = list(map(tuple, roles))
     except TypeError as error:
-        raise ValueError(f"roles must have the nesting of edges, got {short(roles)}") from error
+        raise ValueError(f"roles must be nested like edges, got {short(roles)}") from error
     if len(lists) != len(edges):
-        raise ValueError(
-            f"roles must have the nesting of edges: {len(edges)} hyperedges, got {len(lists)} lists"
-        )
+        raise ValueError(f"roles must be nested like edges: {len(edges)} hyperedges, got {len(lists)} lists")
     for e, (role, edge) in enumerate(zip(lists, edges, strict=True)):
         if len(role) != len(edge):
             raise ValueError(
-                f"roles must have the nesting of edges: hyperedge {e} has {len(edge)} nodes, "
-                f"got {short(role)}"
+                f"roles must be nested like edges: hyperedge {e} has {len(edge)} nodes, got {short(role)}"
             )
     return as_index(list(chain.from_iterable(lists)), "roles", MAX_ROLES)
 
@@ -97,8 +94,8 @@ def _two_sides(e: int, given: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"directed hyperedge {e} must be (tail, head), two collections of node numbers, got "
-            f"{short(given)}; hyperedges with and without direction: from_edges(…, roles=), with a role for "
-            "the members of those without"
+            f"{short(given)}; to mix directed and undirected hyperedges, use from_edges(…, roles=…) and give "
+            "the nodes of undirected ones a role of their own"
         ) from error
 
 

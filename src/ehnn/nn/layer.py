@@ -5,6 +5,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from ehnn._utils.validation import as_count
+from ehnn.hypergraph import Hypergraph
 from ehnn.overlap import Overlap
 
 from .dropout import Rows
@@ -65,6 +66,13 @@ class Layer(nn.Module):
             raise ValueError(f"x must have d_in={self.d_in} channels, got {x.shape[1]}")
         if not x.is_floating_point():
             raise ValueError(f"x must be floating point, got {x.dtype}")
+
+
+def check_hypergraph(model: nn.Module, h: Hypergraph) -> None:
+    """Raise a ValueError if ``h`` is a tensor: a model takes a Hypergraph, and its features are in it."""
+    if isinstance(h, Tensor):
+        name = type(model).__name__
+        raise ValueError(f"{name} is called as model(h) with a Hypergraph, got a tensor of {list(h.shape)}")
 
 
 def check_heads(heads: int, d: int, name: str) -> int:

@@ -14,7 +14,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.features import FAMILIES
 
 from .dropout import Dropout
-from .layer import Layer
+from .layer import Layer, check_hypergraph
 from .norm import LayerNorm
 from .products import Linear, check_dtype
 
@@ -125,6 +125,7 @@ class Stack(nn.Module):
 
     def forward(self, h: Hypergraph, x: Tensor | None = None) -> Tensor:
         """Logits; ``x`` replaces the features of the first family of the path."""
+        check_hypergraph(self, h)
         x = h.features(self.path[0]) if x is None else x
         self._check(x)
         x = self.embed(self.input_dropout(x))

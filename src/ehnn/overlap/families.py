@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.hypergraph.features import FAMILIES
 from ehnn.hypergraph.pairs import arange_like, pairs_from_sorted, repeat, starts
@@ -17,6 +18,7 @@ from ehnn.hypergraph.weighted import product, unless_ones
 Family = str | Hypergraph | Sequence[Iterable[int]]
 """``"nodes"``, ``"edges"``, ``"all"``, ``"incidences"``, ``"graph"``, a list of hyperedges, or a Hypergraph
 (same nodes)."""
+_FAMILY = f"one of {(*FAMILIES, 'graph')}, a list of hyperedges or a Hypergraph"
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +59,10 @@ def resolve(h: Hypergraph, family: Family, role: str, max_pairs: int = MAX_PAIRS
             return _incidences(h, max_pairs)
         if family == "graph":
             return FamilyRows(_empty(h), torch.arange(h.num_members, device=h.device))
-        raise ValueError(
-            f"{role} family must be one of {(*FAMILIES, 'graph')}, a list or a Hypergraph, got {family!r}"
-        )
+        raise ValueError(f"{role} family must be {_FAMILY}, got {family!r}")
     if not isinstance(family, Hypergraph):
+        if not isinstance(family, Iterable):
+            raise ValueError(f"{role} family must be {_FAMILY}, got {short(family)}")
         family = Hypergraph.from_edges(family, num_nodes=h.num_nodes)
     if family.num_nodes != h.num_nodes:
         raise ValueError(
@@ -79,7 +81,7 @@ def _hyperedges(h: Hypergraph, batch: Tensor) -> FamilyRows:
 
 
 def _check_names(h: Hypergraph, family: Hypergraph, role: str) -> None:
-    """Nodes go by number: where both hypergraphs name theirs, the names must stand in the same order."""
+    """Nodes are identified by number, so if both hypergraphs have node names, these must be the same."""
     here, there = h.node_names, family.node_names
     if here is None or there is None or here == there:
         return

@@ -9,6 +9,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.roles import refuse_roles
 from ehnn.hypergraph.weighted import refuse_weights
 
+from ..layer import check_hypergraph
 from ._model import node_features
 
 
@@ -23,6 +24,7 @@ class IncidenceModel(nn.Module):
 
     def features(self, h: Hypergraph, x: Tensor | None) -> Tensor:
         """The node features that the model reads, after a check that they fit."""
+        check_hypergraph(self, h)
         name = type(self).__name__
         refuse_roles(h.roles, name)
         refuse_weights(h.edge_weight, "edge_weight", name)

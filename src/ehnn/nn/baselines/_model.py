@@ -14,6 +14,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.roles import refuse_roles
 
 from ..dropout import Dropout
+from ..layer import check_hypergraph
 from ..products import check_dtype
 
 
@@ -49,6 +50,7 @@ class NodeModel(nn.Module):
 
     def features(self, h: Hypergraph, x: Tensor | None) -> Tensor:
         """The node features that the model reads, after a check that they fit."""
+        check_hypergraph(self, h)
         refuse_roles(h.roles, type(self).__name__)
         self._warn_of_weights(h)
         return node_features(h, x, self.d_in, next(self.parameters()))

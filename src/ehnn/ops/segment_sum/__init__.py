@@ -36,6 +36,7 @@ def segment_sum(
     >>> segment_sum(torch.tensor([[1.0], [2.0], [4.0]]), h.incidence).flatten().tolist()
     [3.0, 6.0]
     """
+    check_pattern(pairs)
     if x.shape[0] != pairs.num_cols:
         raise ValueError(f"x must have {pairs.num_cols} rows, one per column of the pairs, got {x.shape[0]}")
     for name, factors, size in (("of_rows", of_rows, pairs.num_rows), ("of_cols", of_cols, pairs.num_cols)):
@@ -52,6 +53,7 @@ def segment_mean(x: Tensor, pairs: SparsePattern) -> Tensor:
     >>> segment_mean(torch.tensor([[1.0], [2.0], [4.0]]), h.incidence).flatten().tolist()
     [1.5, 3.0]
     """
+    check_pattern(pairs)
     return segment_sum(x, pairs, of_rows=pairs.inverse_lengths)
 
 
@@ -63,9 +65,19 @@ def broadcast_rows(table: Tensor, pairs: SparsePattern) -> Tensor:
     >>> broadcast_rows(orders.values.float().unsqueeze(1), orders.pairs).flatten().tolist()
     [2.0, 3.0, 2.0]
     """
+    check_pattern(pairs)
     if pairs.num_cols == 1:
         return table.expand(pairs.num_rows, *table.shape[1:])
     return BROADCAST_ROWS(table, pairs)
+
+
+def check_pattern(pairs: SparsePattern) -> None:
+    """Raise a ValueError if ``pairs`` is something else, such as an `Overlap`."""
+    if not isinstance(pairs, SparsePattern):
+        raise ValueError(
+            "pairs must be a SparsePattern, such as h.incidence or overlap.merged, got "
+            f"{type(pairs).__name__}"
+        )
 
 
 def _own(x: Tensor, pairs: OwnSums, of_rows: Tensor | None, of_cols: Tensor | None) -> Tensor:

@@ -27,7 +27,7 @@ from ehnn.hypergraph.weighted import WeightedPattern
 
 from ..autograd import differentiable
 from ..dispatch import Implementation, Operation, backend_of, definition, in_forward_mode, not_on
-from ..segment_sum import broadcast_rows
+from ..segment_sum import broadcast_rows, check_pattern
 from ..segment_sum.linear_map import Side, sides_of
 from ..segment_sum.weighted import copies
 from . import cpu, triton
@@ -45,6 +45,7 @@ def segment_softmax_sum(x: Tensor, logits: Tensor, pairs: SparsePattern) -> Tens
     >>> segment_softmax_sum(x, logits, h.incidence).flatten().tolist()  # equal logits: the mean
     [1.5, 3.0]
     """
+    check_pattern(pairs)
     if x.shape[0] != pairs.num_cols or logits.shape != x.shape[:2]:
         raise ValueError(
             f"x must be [{pairs.num_cols}, heads, channels] and logits [{pairs.num_cols}, heads], "
