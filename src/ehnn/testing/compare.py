@@ -15,13 +15,13 @@ _TOLERANCE = {
 def assert_close(
     got: Tensor, want: Tensor, what: str, left: str, right: str, tolerance: float | None
 ) -> None:
-    """Raise an AssertionError that begins with ``what`` unless ``got`` is ``want``, up to rounding.
+    """Raise an AssertionError whose first line is ``what`` unless ``got`` is ``want``, up to rounding.
 
     ``tolerance`` is relative to the largest entry of ``want`` (at least 1); None: by dtype.
     """
     if got.shape != want.shape:
         raise AssertionError(
-            f"{what}; {left} has shape {tuple(got.shape)}, {right} has shape {tuple(want.shape)}"
+            f"{what}\n  {left} has shape {tuple(got.shape)}, {right} has shape {tuple(want.shape)}"
         )
     if tolerance is None:
         tolerance = _TOLERANCE.get(want.dtype, 0.0)
@@ -37,9 +37,10 @@ def assert_close(
     first = tuple(off.nonzero()[0].tolist())
     error = float((a - b).abs()[off].max())
     raise AssertionError(
-        f"{what}; {left} and {right} differ in {int(off.sum())} of {off.numel()} entries, "
-        f"by up to {error:.3g} (allowed {tolerance * scale:.3g}); "
-        f"first at {list(first)}: {_shown(got[first])} and {_shown(want[first])}"
+        f"{what}\n"
+        f"  {left} and {right} differ in {int(off.sum())} of {off.numel()} entries, "
+        f"by up to {error:.3g} (allowed {tolerance * scale:.3g})\n"
+        f"  first at {list(first)}: {_shown(got[first])} and {_shown(want[first])}"
     )
 
 

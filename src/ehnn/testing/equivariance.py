@@ -41,7 +41,7 @@ def assert_equivariant(
     >>> assert_equivariant(lambda h: torch.arange(h.num_edges), h, target="edges")
     Traceback (most recent call last):
     ...
-    AssertionError: not equivariant to a permutation of the hyperedges (trial 1 of 3, seed 0): ...
+    AssertionError: not equivariant to a permutation of the hyperedges (trial 1 of 3, seed 0)...
 
     Args:
         fn: the function or layer; it must be deterministic (a module with dropout: in ``eval`` mode).
@@ -85,7 +85,7 @@ def assert_invariant(
     >>> assert_invariant(lambda h: h.orders[0], h)
     Traceback (most recent call last):
     ...
-    AssertionError: not invariant to a permutation of the hyperedges (trial 1 of 3, seed 0): ...
+    AssertionError: not invariant to a permutation of the hyperedges (trial 1 of 3, seed 0)...
     """
     expected = _run_twice(fn, h, tolerance)
     for renumbering in renumberings(h, trials, seed):
@@ -108,11 +108,12 @@ def _run(f: Callable[[Hypergraph], Any], h: Hypergraph) -> Tensor:
 
 
 def _run_twice(f: Callable[[Hypergraph], Any], h: Hypergraph, tolerance: float | None) -> Tensor:
-    """f(h), after a check that it is a function at all."""
+    """f(h), after a check that it has no NaN and is the same in two calls."""
     y = _run(f, h)
-    assert_close(
-        _run(f, h), y, "not deterministic (dropout? then call .eval() first):", "f(h)", "f(h)", tolerance
-    )
+    if bool(y.isnan().any()):
+        raise AssertionError(f"f(h) has NaN in {int(y.isnan().sum())} of {y.numel()} entries")
+    what = "not deterministic: two calls differ; if f has dropout, call .eval() first"
+    assert_close(_run(f, h), y, what, "the second call", "the first call", tolerance)
     return y
 
 

@@ -33,8 +33,8 @@ class Renumbering:
 
     def __str__(self) -> str:
         moved = [("nodes", self.nodes), ("hyperedges", self.edges)]
-        shown = "; ".join(f"{k} perm = {_short(p)}" for k, p in moved if k in self.what.split())
-        return f"a permutation of the {self.what} ({self.trial}): {shown}"
+        shown = "\n".join(f"  perm of the {k}: {_short(p)}" for k, p in moved if k in self.what.split())
+        return f"a permutation of the {self.what} ({self.trial})\n{shown}"
 
 
 def renumberings(h: Hypergraph, trials: int, seed: int) -> Iterator[Renumbering]:
