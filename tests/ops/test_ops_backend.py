@@ -31,6 +31,20 @@ def test_softmax_sum(backend, want):
         assert explain(segment_softmax_sum, *given, quiet=True).ran("segment_softmax_sum") == {want}
 
 
+def test_an_explanation_leaves_out_other_devices_and_names_a_backend_that_was_chosen(capsys):
+    given = torch.ones(8, 1, 1), torch.ones(8, 1), PAIRS
+    found = explain(segment_softmax_sum, *given)
+    assert capsys.readouterr().out == "segment_softmax_sum: cpu\n"
+    assert found[0].declined == (("triton", "it takes tensors on a GPU"),)
+    with use_backend("reference"):
+        lines = str(explain(segment_softmax_sum, *given, quiet=True)).splitlines()
+    assert lines == [
+        "segment_softmax_sum: naive",
+        "    not triton: the backend is 'reference', this needs 'triton'",
+        "    not cpu: the backend is 'reference', this needs 'cpu'",
+    ]
+
+
 def test_contexts_nest_and_end():
     x = torch.ones(1)
     default = backend_of(x)

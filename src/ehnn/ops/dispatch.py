@@ -119,11 +119,26 @@ def definition(run: Callable[..., Any]) -> Implementation:
 # ---------------------------------------------------------------------- reasons that many share
 
 
+FOR_CPUS, FOR_GPUS = "it takes tensors on a CPU", "it takes tensors on a GPU"
+"""Reasons that are plain from the device of the arguments: `explain` does not print them."""
+
+
+def other_backend(x: Tensor, backend: str) -> str | None:
+    """Why ``x`` is not for ``backend``, or None."""
+    if backend_of(x) == backend:
+        return None
+    if _current != "auto":
+        return f"the backend is {_current!r}, this needs {backend!r}"
+    if x.is_cpu and backend == "triton":
+        return FOR_GPUS
+    return FOR_CPUS if x.is_cuda else f"x is on {x.device.type}, this needs {backend!r}"
+
+
 def not_on(x: Tensor, backend: str) -> str | None:
     """Why a kernel of ``backend`` does not take ``x``, or None."""
-    if backend_of(x) != backend:
-        where = f"x is on {x.device.type}" if _current == "auto" else f"the backend is {_current!r}"
-        return f"{where}, this needs {backend!r}"
+    reason = other_backend(x, backend)
+    if reason:
+        return reason
     if backend == "cpu" and not x.is_cpu:
         return f"x is on {x.device.type}"
     if backend == "cpu" and torch.compiler.is_compiling():
@@ -131,6 +146,11 @@ def not_on(x: Tensor, backend: str) -> str | None:
     if backend == "triton" and not has_triton():
         return "Triton is not installed or cannot be used"
     return None
+
+
+def not_reference(x: Tensor, *_: Any) -> str | None:
+    """None on every backend but "reference", where definitions alone run."""
+    return "the backend is 'reference'" if backend_of(x) == "reference" else None
 
 
 def too_exact(x: Tensor) -> str | None:
@@ -201,7 +221,8 @@ class Choice:
 
     def __str__(self) -> str:
         lines = [f"{self.operation}: {self.ran}" + (f" ({self.times} times)" if self.times > 1 else "")]
-        return "\n".join([*lines, *(f"    not {name}: {reason}" for name, reason in self.declined)])
+        shown = [(name, reason) for name, reason in self.declined if reason not in (FOR_CPUS, FOR_GPUS)]
+        return "\n".join([*lines, *(f"    not {name}: {reason}" for name, reason in shown)])
 
 
 class Explanation(tuple[Choice, ...]):
@@ -221,8 +242,9 @@ _choices: list[tuple[str, str, list[tuple[str, str]]]] | None = None
 def explain(module: Callable[..., Any], *args: Any, quiet: bool = False) -> Explanation:
     """Call ``module(*args)`` and print which implementation each operation used and why faster ones declined.
 
-    For a layer ``explain(layer, x, overlap)``, for a model ``explain(model, h)``. Gradients are computed by
-    the implementations that ran forward. ``quiet`` returns without printing.
+    For a layer ``explain(layer, x, overlap)``, for a model ``explain(model, h)``. ``naive`` is the definition
+    in plain PyTorch. Implementations for another device than that of the arguments are not printed.
+    Gradients are computed by the implementations that ran forward. ``quiet`` returns without printing.
 
     >>> import ehnn, torch
     >>> h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]])

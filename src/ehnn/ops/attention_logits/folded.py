@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ehnn.overlap.source_sizes import SourceSizes
 
-from ..dispatch import backend_of
+from ..dispatch import not_reference
 from ..grouped_matmul import grouped_matmul
 from ..phi.inlined import reason_to_call
 from .naive import scaled_heads
@@ -21,10 +21,8 @@ _MANY = 4
 
 def supports(x: Tensor, query: Tensor, key: Any, *_: Any) -> str | None:
     """Why keys are made, or None."""
-    if backend_of(x) == "reference":
-        return "the backend is 'reference'"
     reason = reason_to_call(key, nn.Linear)
-    return None if reason is None else f"the key map has to be called: {reason}"
+    return not_reference(x) or (reason and f"the key map has to be called: {reason}")
 
 
 def run(

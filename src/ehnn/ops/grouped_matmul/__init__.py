@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..dispatch import Implementation, Operation, backend_of, definition
+from ..dispatch import Implementation, Operation, definition, not_reference
 from . import by_length
 from .naive import reference_grouped_matmul
 
@@ -30,12 +30,8 @@ def grouped_matmul(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
     return GROUPED_MATMUL(x, weight, ptr)
 
 
-def _not_grouped(x: Tensor, weight: Tensor, ptr: Tensor) -> str | None:
-    return "the backend is 'reference'" if backend_of(x) == "reference" else None
-
-
 GROUPED_MATMUL = Operation(
     "grouped_matmul",
-    Implementation("by_length", _not_grouped, by_length.run),
+    Implementation("by_length", not_reference, by_length.run),
     definition(reference_grouped_matmul),
 )

@@ -21,7 +21,6 @@ from ..autograd import differentiable, opaque
 from ..dispatch import (
     Implementation,
     Operation,
-    backend_of,
     definition,
     in_forward_mode,
     not_on,
@@ -35,11 +34,6 @@ from ..segment_sum import broadcast_rows
 from ..segment_sum.linear_map import Sum, sum_of, transposed_runs
 from ..segment_sum.triton import kernel as triton_sum
 from .naive import PhiWeights, Residual
-
-
-def supports(x: Tensor, *_: Any) -> str | None:
-    """Why φ is not computed step by step, or None."""
-    return "the backend is 'reference'" if backend_of(x) == "reference" else None
 
 
 def run(

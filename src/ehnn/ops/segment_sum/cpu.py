@@ -14,7 +14,7 @@ from ehnn.hypergraph import SparsePattern
 
 from .._native.compiled import library, missing
 from .._native.threads import in_threads
-from ..dispatch import backend_of, not_on
+from ..dispatch import FOR_CPUS, not_on, other_backend
 from .linear_map import Side, apply_sum, not_summable, same_factor, sum_of
 from .naive import scaled
 
@@ -34,9 +34,8 @@ def run(x: Tensor, pairs: SparsePattern, of_rows: Tensor | None, of_cols: Tensor
 
 def supports_bag(x: Tensor, pairs: SparsePattern, *_: Any) -> str | None:
     """Why an embedding bag does not take these, or None."""
-    if backend_of(x) != "cpu" or not x.is_cpu:
-        return "only on a CPU"
-    return not_summable(x, pairs)
+    elsewhere = None if x.is_cpu else FOR_CPUS
+    return other_backend(x, "cpu") or elsewhere or not_summable(x, pairs)
 
 
 def run_bag(x: Tensor, pairs: SparsePattern, of_rows: Tensor | None, of_cols: Tensor | None) -> Tensor:

@@ -26,7 +26,15 @@ from ehnn.hypergraph.pairs import OwnSums
 from ehnn.hypergraph.weighted import WeightedPattern
 
 from ..autograd import differentiable
-from ..dispatch import Implementation, Operation, backend_of, definition, in_forward_mode, not_on
+from ..dispatch import (
+    Implementation,
+    Operation,
+    backend_of,
+    definition,
+    in_forward_mode,
+    not_on,
+    other_backend,
+)
 from ..segment_sum import broadcast_rows, check_pattern
 from ..segment_sum.linear_map import Side, sides_of
 from ..segment_sum.weighted import copies
@@ -109,10 +117,9 @@ def _run_weighted(x: Tensor, logits: Tensor, pairs: WeightedPattern) -> Tensor:
 
 def _declines(backend: str) -> Callable[[Tensor, Tensor, SparsePattern], str | None]:
     def supports(x: Tensor, logits: Tensor, pairs: SparsePattern) -> str | None:
-        if backend == "cpu" and backend_of(x) != "cpu":
-            return "only on a CPU"
-        if backend == "triton" and not_on(x, "triton"):
-            return not_on(x, "triton")
+        elsewhere = not_on(x, "triton") if backend == "triton" else other_backend(x, "cpu")
+        if elsewhere:
+            return elsewhere
         if len(pairs) == 0 or x.numel() == 0:
             return "there is nothing to add up"
         return "it has no forward-mode derivative" if in_forward_mode() else None
