@@ -138,3 +138,11 @@ def test_arguments_of_version_0_1_warn_and_make_the_same_stack(h):
         Stack(8, 2, EHNNMLP, depth=3)
     with pytest.raises(TypeError, match="needs a block"):
         Stack(8, 2)
+
+
+def test_a_layer_shows_its_widths_and_settings():
+    lookup = EHNNLinear(4, 8, weights="lookup", source_orders=[1], target_orders=[2, 3])
+    assert "(weights): LookupWeights(source_orders=[1], target_orders=[2, 3])" in repr(lookup)
+    readout = Readout(4, 3, kind="attention", heads=2)
+    assert repr(readout).startswith("Readout(\n  4, 3, kind='attention', heads=2\n")
+    assert "AllDeepSets(\n  4, 8, aggregation='sum'\n" in repr(AllDeepSets(4, 8, aggregation="sum"))

@@ -141,7 +141,14 @@ def test_to_device_keeps_everything(name):
 
 def test_repr_says_what_it_holds():
     assert repr(overlap(H, "edges", "edges")) == "Overlap(2 sources, 2 targets, 4 pairs, 𝓘 2 to 3)"
-    assert "none" in repr(overlap(H, "graph", "edges"))
+    assert repr(overlap(H, "nodes", "edges")) == "Overlap(4 sources, 2 targets, 6 pairs, 𝓘 1)"
+    assert repr(overlap(H, "graph", "edges")) == "Overlap(1 source, 2 targets, 0 pairs)"
+    assert repr(H.incidence) == "SparsePattern(2 rows, 4 columns, 6 pairs)"
+    assert repr(H.replace(incidence_weight=torch.arange(6.0)).overlap().merged).startswith(
+        "WeightedPattern(2"
+    )
+    assert repr(overlap(H, "edges", "edges").sizes) == "Orders(4 rows, values [2, 3])"
+    assert repr(Orders.of(torch.arange(9))) == "Orders(9 rows, values [0, 1, 2, 3, 4, 5, 6, 7], … 9 in all)"
 
 
 def test_orders_share_distinct_values():

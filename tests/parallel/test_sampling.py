@@ -103,6 +103,12 @@ def test_draws_are_without_replacement_and_uniform(h: Hypergraph) -> None:
     assert (share - 2 / len(own)).abs().max() < 0.12  # more than four standard deviations
 
 
+def test_repr_of_a_sampled_relation_is_one_line(h: Hypergraph) -> None:
+    o = sample(h, torch.arange(3), [(2, 2)]).overlap("nodes", "edges")
+    assert repr(o).startswith(f"SampledOverlap({o.num_sources} sources, {o.num_targets} targets")
+    assert repr(o.merged) == f"SampledPairs({o.num_targets} rows, {o.num_sources} columns)"
+
+
 def test_what_a_sample_cannot_do(h: Hypergraph) -> None:
     s = sample(h, torch.tensor([0]), [(2, 2)])
     with pytest.raises(ValueError, match="a sample has the relations"):

@@ -12,17 +12,22 @@ if TYPE_CHECKING:
     from .hypergraph import Hypergraph
 
 
+def counted(count: int, noun: str) -> str:
+    """``counted(1, "node")`` is ``"1 node"``, ``counted(2, "node")`` is ``"2 nodes"``."""
+    return f"{count} {noun}" + "s" * (count != 1)
+
+
 def describe(h: Hypergraph) -> str:
     """``repr(h)``."""
     counts = {"node": h.num_nodes, "hyperedge": h.num_edges, "incidence": h.num_incidences}
-    parts = [f"{count} {name}" + "s" * (count != 1) for name, count in counts.items()]
+    parts = [counted(count, name) for name, count in counts.items()]
     if h.num_edges:
         low, high = (int(v) for v in torch.aminmax(h.orders))
         parts.append(f"order {low}" if low == high else f"orders {low} to {high}")
     if h.num_members != 1:
         parts.append(f"batch of {h.num_members}")
     if h.roles is not None:
-        parts.append(f"{h.num_roles} role" + "s" * (h.num_roles != 1))
+        parts.append(counted(h.num_roles, "role"))
     for name in ("x", "edge_x", "y", "edge_weight", "incidence_weight", "incidence_x"):
         value = getattr(h, name)
         if value is not None:

@@ -14,11 +14,13 @@ from torch import Tensor
 from ehnn._utils.cached import cached_tensors, keep
 from ehnn._utils.validation import as_count, as_index
 
+from .display import counted
+
 LONG = 256
 """Pairs in a chunk of a long row."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SparsePattern:
     """A set of (row, column) pairs in compressed row order and in compressed column order.
 
@@ -72,6 +74,10 @@ class SparsePattern:
 
     def __len__(self) -> int:
         return self.index.shape[0]
+
+    def __repr__(self) -> str:
+        counts = {"row": self.num_rows, "column": self.num_cols, "pair": len(self)}
+        return f"{type(self).__name__}({', '.join(counted(n, noun) for noun, n in counts.items())})"
 
     @property
     def lengths(self) -> Tensor:
@@ -134,6 +140,9 @@ class OwnSums(SparsePattern):
 
     def __post_init__(self) -> None:
         """No kernel reads these."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({counted(self.num_rows, 'row')}, {counted(self.num_cols, 'column')})"
 
     def reduce_sum(self, x: Tensor) -> Tensor:
         """``[num_cols, …] → [num_rows, …]``, as `ehnn.ops.segment_sum`."""

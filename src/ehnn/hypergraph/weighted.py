@@ -13,7 +13,7 @@ from ehnn._utils.cached import cached_tensors
 from .pairs import SparsePattern, with_short
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class WeightedPattern(SparsePattern):
     """A `SparsePattern` of a matrix with other entries than 1: sums over it weigh each pair.
 

@@ -45,6 +45,9 @@ class Layer(nn.Module):
         """
         return {}
 
+    def extra_repr(self) -> str:
+        return f"{self.d_in}, {self.d_out}"
+
     def check(self, x: Tensor, overlap: Overlap) -> None:
         """Raise a ValueError if ``x`` does not fit the layer and the source family."""
         if not isinstance(overlap, Overlap):

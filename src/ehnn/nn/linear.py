@@ -168,7 +168,7 @@ class EHNNLinear(Layer):
 
     def extra_repr(self) -> str:
         shown = f"aggregation={self.aggregation!r}, global={self.global_interaction}"
-        return f"{self.d_in}, {self.d_out}, {shown}"
+        return f"{super().extra_repr()}, {shown}"
 
 
 def _table(

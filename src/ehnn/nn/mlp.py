@@ -82,4 +82,4 @@ class EHNNMLP(Layer):
     def extra_repr(self) -> str:
         scale = f", scale={self.scale:g}" if self.scale != 1 else ""
         settings = f"aggregation={self.aggregation!r}{scale}, global={self.global_interaction}"
-        return f"{self.d_in}, {self.d_out}, {settings}"
+        return f"{super().extra_repr()}, {settings}"

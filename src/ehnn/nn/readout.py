@@ -40,6 +40,10 @@ class Readout(Layer):
         check_dtype(x, next(self.parameters()))
         return self.out(self._attend(x, overlap) if self.logit else pool(x, overlap, self.kind))
 
+    def extra_repr(self) -> str:
+        heads = f", heads={self.heads}" if self.kind == "attention" else ""
+        return f"{super().extra_repr()}, kind={self.kind!r}{heads}"
+
     def _attend(self, x: Tensor, overlap: Overlap) -> Tensor:
         assert self.logit is not None
         logits = self.logit(x)

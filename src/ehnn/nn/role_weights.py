@@ -51,6 +51,9 @@ class RoleLookupWeights(nn.Module):
         """``[n, S]`` role counts l → ``[n, d_out]``."""
         return self.biases.index_select(0, _rows(self.bias_keys, orders.reshape(-1, self.num_roles[1])))
 
+    def extra_repr(self) -> str:
+        return f"source_orders={self.source_orders}, target_orders={self.target_orders}"
+
     def check(self, source_orders: Iterable[Order], target_orders: Iterable[Order]) -> None:
         """A ValueError for role counts outside the table."""
         for name, orders, known in (

@@ -128,7 +128,7 @@ class EHNNTransformer(Layer):
 
     def extra_repr(self) -> str:
         settings = f"heads={self.heads}, attention={self.attention!r}, global={self.global_interaction}"
-        return f"{self.d_in}, {self.d_out}, {settings}"
+        return f"{super().extra_repr()}, {settings}"
 
 
 class _Query(nn.Module):

@@ -60,6 +60,9 @@ class LookupWeights(nn.Module):
         """``[n]`` orders l → ``[n, d_out]``."""
         return self.biases.index_select(0, orders)
 
+    def extra_repr(self) -> str:
+        return f"source_orders={self.source_orders}, target_orders={self.target_orders}"
+
     def check(self, source_orders: Iterable[Order], target_orders: Iterable[Order]) -> None:
         """A ValueError for an order outside the table."""
         check_known("source", source_orders, self.source_orders)

@@ -11,10 +11,11 @@ from torch import Tensor
 
 from ehnn._utils.cached import plain_tensors
 from ehnn.hypergraph import SparsePattern
+from ehnn.hypergraph.display import counted
 from ehnn.hypergraph.pairs import selection
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Orders:
     """One order (or overlap size) per row.
 
@@ -38,10 +39,10 @@ class Orders:
 
     values: Tensor
     pairs: SparsePattern
-    codes: dict[Any, Tensor] = field(default_factory=dict, repr=False)
+    codes: dict[Any, Tensor] = field(default_factory=dict)
     """Encodings of the values that networks have asked for: constants, so made once."""
     whole: tuple[int, int] | None = None
-    parts: dict[tuple[int, int], Orders] = field(default_factory=dict, repr=False)
+    parts: dict[tuple[int, int], Orders] = field(default_factory=dict)
 
     @property
     def index(self) -> Tensor:
@@ -80,6 +81,11 @@ class Orders:
         return Orders(
             values, SparsePattern.unchecked(rows, min(rows, 1), ends, zeros, t_ptr, ends[:-1], ends[:-1])
         )
+
+    def __repr__(self) -> str:
+        values = self.values.tolist()
+        shown = f"{values[:8]}" if len(values) <= 8 else f"{values[:8]}, … {len(values)} in all"
+        return f"Orders({counted(len(self), 'row')}, values {shown})"
 
     def part(self, first: int, end: int) -> Orders:
         """Orders of the rows from ``first`` to ``end``, made once."""

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ehnn._utils.cached import cached_tensors
 from ehnn.hypergraph import Hypergraph, SparsePattern
+from ehnn.hypergraph.display import counted
 from ehnn.hypergraph.pairs import arange_like, pairs_from_sorted, selection, with_short
 from ehnn.hypergraph.products import MAX_PAIRS
 from ehnn.hypergraph.weighted import weighted, weights_of
@@ -185,12 +186,15 @@ class Overlap:
         return getattr(self, now)
 
     def __repr__(self) -> str:
+        counts = {"source": self.num_sources, "target": self.num_targets, "pair": self.num_pairs}
+        parts = [counted(count, noun) for noun, count in counts.items()]
         sizes = self.sizes.values
-        shown = f"𝓘 {sizes.min()} to {sizes.max()}" if sizes.numel() else "none"
         if sizes.dim() > 1:
-            shown = f"{sizes.shape[0]} matrices M of {sizes.shape[1]} × {sizes.shape[2]} roles"
-        counts = f"{self.num_sources} sources, {self.num_targets} targets, {self.num_pairs} pairs"
-        return f"Overlap({counts}, {shown})"
+            parts.append(f"{sizes.shape[0]} matrices M of {sizes.shape[1]} × {sizes.shape[2]} roles")
+        elif sizes.numel():
+            low, high = (int(v) for v in torch.aminmax(sizes))
+            parts.append(f"𝓘 {low}" if low == high else f"𝓘 {low} to {high}")
+        return f"{type(self).__name__}({', '.join(parts)})"
 
 
 def _plain(orders: Orders) -> tuple[Order, ...]:

@@ -22,7 +22,7 @@ from .pairs import PooledPairs, PullPairs, PushPairs, pooled
 from .ranks import Ranks
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ShardedOverlap(Overlap, OwnSchedule):
     """Own sources and own targets of one rank; the attributes are those of `Overlap`.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .sampling import Sample
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SampledOverlap(Overlap):
     """A drawn relation; ``source_to_graph`` is never None."""
 

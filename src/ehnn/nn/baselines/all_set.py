@@ -54,6 +54,9 @@ class AllDeepSets(Layer):
         if norm:
             self.phi1.extend([nn.ReLU(), Dropout(dropout)])
 
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, aggregation={self.aggregation!r}"
+
     def rows_seen(self) -> dict[nn.Module, Rows]:
         return {self.phi1: Rows.SOURCES}
 
@@ -94,6 +97,9 @@ class AllSetTransformer(Layer):
         self.key, self.value = nn.Linear(d_in, d_out), nn.Linear(d_in, d_out)
         self.norm1, self.norm2 = LayerNorm(d_out), LayerNorm(d_out)
         self.feed_forward = _mlp(d_out, d_out, dropout)
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, heads={self.heads}"
 
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
