@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -45,75 +44,72 @@ class OrderEncoding(nn.Module):
     [[0.20000000298023224], [500.0]]
     """
 
-    rates: Tensor
-
     def __init__(self, kind: str | None, dim: int) -> None:
         super().__init__()
         if kind is not None and kind not in ORDER_ENCODINGS:
             raise ValueError(f"order_encoding must be one of {ORDER_ENCODINGS} or None, got {kind!r}")
         self.kind, self._width = kind, dim
         self.dim = {None: 0, "number": 1}.get(kind, dim)
-        self._pairs = (dim + 1) // 2
-        self.register_buffer("rates", self._fresh_rates(), persistent=False)
 
-    def _fresh_rates(self, device: torch.device | None = None) -> Tensor:
-        half = torch.arange(self._pairs, dtype=torch.float64, device=device)
-        return torch.exp(half * (-2.0 * math.log(10000.0) / max(self._width, 1))).float()
+    def of(self, orders: Orders, dtype: torch.dtype, *, zero_first: bool = False) -> Tensor:
+        """``[distinct, dim]``: the encodings of the distinct values of ``orders``, kept with them.
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> OrderEncoding:
-        """Keep the rates in float32 when the module is cast: bfloat16 cannot tell order 256 from 257."""
-        super()._apply(fn, recurse)
-        self.rates = self._fresh_rates(self.rates.device)
-        return self
-
-    def of(self, orders: Orders, dtype: torch.dtype) -> Tensor:
-        """``[distinct, dim]``: the encodings of the distinct values of ``orders``, kept with them."""
+        With ``zero_first`` that of 0 comes before them, ``[1 + distinct, dim]``.
+        """
         if torch.compiler.is_compiling():
-            return self(orders.values).to(dtype)
-        key = (self.kind, self._width, dtype)
+            return self._encode(_values(orders, zero_first)).to(dtype)
+        key = (self.kind, self._width, dtype, zero_first)
         if key not in orders.codes:
             with plain_tensors():
-                rates = self._fresh_rates(orders.values.device)
-                orders.codes[key] = self._encode(orders.values, rates).to(dtype)
+                orders.codes[key] = self._encode(_values(orders, zero_first)).to(dtype)
         return orders.codes[key]
 
     def forward(self, orders: Tensor) -> Tensor:
         """``[n]`` integers, ``[n, R]`` role counts or ``[n, R, S]`` overlap matrices → ``[n, dim]``."""
-        # On another device, or with nothing in it, it is after `load_state_dict(…, assign=True)`.
-        here = self.rates.device == orders.device
-        return self._encode(orders, self.rates if here else self._fresh_rates(orders.device))
+        return self._encode(orders)
 
-    def _encode(self, orders: Tensor, rates: Tensor) -> Tensor:
+    def _encode(self, orders: Tensor) -> Tensor:
         if orders.dim() > 1:
-            return self._encode_roles(orders if orders.dim() == 3 else orders.unsqueeze(2), rates)
-        value = orders.to(rates.dtype).unsqueeze(1)
+            return self._encode_roles(orders if orders.dim() == 3 else orders.unsqueeze(2))
+        value = orders.float().unsqueeze(1)
         if self.kind is None:
             return value[:, :0]
         if self.kind == "number":
             return value / 10  # of the size of other inputs for common orders
-        return self._waves(value * rates)
+        return self._waves(value * self._rates(orders.device))
 
-    def _encode_roles(self, counts: Tensor, rates: Tensor) -> Tensor:
+    def _encode_roles(self, counts: Tensor) -> Tensor:
         """``[distinct, R, S] → [distinct, dim]``."""
         if self.kind is None:
-            return counts.flatten(1)[:, :0].to(rates.dtype)
+            return counts.flatten(1)[:, :0].float()
         if self.kind == "number":
             raise ValueError(
                 "order_encoding='number' takes no roles, and this relation has some; 'sinusoidal' takes them"
             )
         _, R, S = counts.shape
-        r, s = (torch.arange(size, device=rates.device, dtype=torch.float64) for size in (R, S))
+        r, s = (torch.arange(size, device=counts.device, dtype=torch.float64) for size in (R, S))
         shift = (r.unsqueeze(1) * _TURN + s * _TURN**2).reshape(-1, 1)
-        place = torch.arange(self._pairs, dtype=torch.float64, device=rates.device) * (
-            2.0 / max(self._width, 1)
-        )
-        turned = torch.exp(-math.log(10000.0) * ((place + shift) % 1.0))
+        exponent = self._pairs(counts.device) * (2.0 / max(self._width, 1))
+        turned = torch.exp(-math.log(10000.0) * ((exponent + shift) % 1.0))
         # With one role the same bits as without.
-        turned = torch.cat([rates.unsqueeze(0).to(turned.dtype), turned[1:]])
-        return self._waves((counts.flatten(1).double() @ turned).to(rates.dtype))
+        turned = torch.cat([self._rates(counts.device).unsqueeze(0).double(), turned[1:]])
+        return self._waves((counts.flatten(1).double() @ turned).float())
+
+    def _pairs(self, device: torch.device) -> Tensor:
+        """``[(width + 1) / 2]``: the number c of each pair of a sine and a cosine."""
+        return torch.arange((self._width + 1) // 2, dtype=torch.float64, device=device)
+
+    def _rates(self, device: torch.device) -> Tensor:
+        """10000^(-2c/d) in float32, also in a bfloat16 model: bfloat16 cannot tell order 256 from 257."""
+        return torch.exp(self._pairs(device) * (-2.0 * math.log(10000.0) / max(self._width, 1))).float()
 
     def _waves(self, angle: Tensor) -> Tensor:
         return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, : self.dim]
 
     def extra_repr(self) -> str:
         return f"{self.kind}, dim={self.dim}"
+
+
+def _values(orders: Orders, zero_first: bool) -> Tensor:
+    values = orders.values
+    return torch.cat([values.new_zeros(1, *values.shape[1:]), values]) if zero_first else values

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from torch import Tensor, nn
 
@@ -134,24 +132,11 @@ class EHNNTransformer(Layer):
 class _Query(nn.Module):
     """𝓠(𝓘) for 𝓘 = 0 and the sizes that occur. It sees 𝓘 even without order embedding."""
 
-    zero: Tensor
-
     def __init__(self, width: int) -> None:
         super().__init__()
         self.encoding = OrderEncoding("sinusoidal", width)
         self.net = nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Linear(width, width))
-        self.register_buffer("zero", self.encoding(torch.zeros(1)), persistent=False)
-
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> _Query:
-        """Compute ``zero`` again: `nn.Module.to_empty` leaves it without values."""
-        super()._apply(fn, recurse)
-        self.zero = self.encoding(torch.zeros(1, device=self.zero.device)).to(self.zero.dtype)
-        return self
 
     def forward(self, sizes: Orders) -> Tensor:
         """``[1 + distinct 𝓘, width]``, 𝓘 = 0 first."""
-        dtype = next(self.net.parameters()).dtype
-        device, zero = sizes.values.device, self.zero
-        if zero.device != device:  # after `load_state_dict(…, assign=True)`
-            zero = self.encoding(torch.zeros(1, device=device))
-        return self.net(torch.cat([zero.to(dtype), self.encoding.of(sizes, dtype)]))
+        return self.net(self.encoding.of(sizes, next(self.net.parameters()).dtype, zero_first=True))
