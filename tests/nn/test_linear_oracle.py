@@ -9,7 +9,8 @@ import torch
 from ehnn import Hypergraph
 from ehnn.algebra import read_hyperedges, sequence_layer, to_tensor_sequence
 from ehnn.nn import EHNNLinear
-from ehnn.nn import linear as linear_module
+from ehnn.ops import explain
+from ehnn.ops.generated_matmul import chunked
 
 D_IN, D_OUT, NODES, TOP = 2, 3, 6, 4
 TOLERANCE = {"atol": 1e-10, "rtol": 1e-10}
@@ -138,8 +139,10 @@ def test_few_matrices_at_a_time(kind, monkeypatch):
     overlap = h.overlap("edges", "all")
     whole = layer(x, overlap)
     slopes = torch.autograd.grad(whole.square().sum(), [x, *layer.parameters()])
-    monkeypatch.setattr(linear_module, "_CHUNK", 3 * D_IN * D_OUT)
-    assert len(layer._spans(overlap.weight_groups.values.shape[0])) > 2
+    monkeypatch.setattr(chunked, "MOST", 3 * D_IN * D_OUT)
+    assert overlap.weight_groups.values.shape[0] > 6
+    found = explain(layer, x, overlap, quiet=True)
+    assert found.ran("generated_matmul") == found.ran("generated_mix") == {"chunked"}
     part = layer(x, overlap)
     torch.testing.assert_close(part, whole, **TOLERANCE)
     for a, b in zip(torch.autograd.grad(part.square().sum(), [x, *layer.parameters()]), slopes, strict=True):

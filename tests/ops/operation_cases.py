@@ -29,6 +29,7 @@ from ehnn.ops.attention_logits import LOGITS
 from ehnn.ops.dispatch import Operation
 from ehnn.ops.dropout import DROPOUT
 from ehnn.ops.ehnn_mlp import EHNN_MLP
+from ehnn.ops.generated_matmul import GENERATED_MATMUL, GENERATED_MIX
 from ehnn.ops.grouped_matmul import GROUPED_MATMUL
 from ehnn.ops.linear import LINEAR
 from ehnn.ops.norm import NORM
@@ -146,6 +147,18 @@ def _grouped(run: Any, device: str, x: Tensor, weight: Tensor) -> Tensor:
     return run(x, weight, torch.tensor([0, 3, 3, 8, 11, 12, 12], device=device))
 
 
+def _generated(run: Any, device: str, x: Tensor, weight: Tensor) -> Tensor:
+    """Keys are numbers of matrices."""
+    ends = [0, 3, 3, 8, 11, 12]
+    keys = torch.tensor([[1], [0], [4], [2], [3]], device=device)
+    return run(x, lambda k: weight[k[:, 0]], keys, torch.tensor(ends, device=device), ends, weight.shape[2])
+
+
+def _mixed(run: Any, device: str, x: Tensor, weight: Tensor) -> Tensor:
+    keys = torch.arange(6, device=device).reshape(2, 3, 1)
+    return run(x, lambda k: weight[k[:, 0]], keys, weight.shape[2])
+
+
 def _table(run: Any, device: str, z: Tensor, table: Tensor, drops: bool) -> Tensor:
     mask = _masks(device, 40)[1] if drops else None
     return run(1 * z, table, one_each(40, 4).to(device) if len(table) > 1 else None, mask)
@@ -165,6 +178,8 @@ CASES: dict[str, Case] = {
         SOFTMAX_SUM, {"x": (HUGE + 4, 2, 3), "logits": (HUGE + 4, 2)}, partial(_softmax, scale=60.0), 60
     ),
     "grouped": Case(GROUPED_MATMUL, {"x": (12, 3), "weight": (6, 3, 4)}, _grouped),
+    "generated": Case(GENERATED_MATMUL, {"x": (12, 3), "weight": (5, 3, 4)}, _generated),
+    "generated mix": Case(GENERATED_MIX, {"x": (4, 2, 3), "weight": (6, 3, 4)}, _mixed),
     "dropout": Case(DROPOUT, {"x": (40, 6)}, lambda run, device, x: run(x, _masks(device, 40)[1])),
     "dropout of matrices": Case(
         DROPOUT, {"x": (40, 2, 3)}, lambda run, device, x: run(x, _masks(device, 40)[0])

@@ -9,6 +9,7 @@ import torch
 
 from ehnn.ops import bounded_memory
 from ehnn.ops._native.compiled import missing
+from ehnn.ops.generated_matmul import chunked
 from ehnn.ops.phi import fused
 
 from .operation_cases import CASES, Declined, check, implementations
@@ -32,7 +33,8 @@ def needs_compiler(case: str, implementation: str) -> bool:
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize(("case", "implementation"), [pytest.param(*p, id=" by ".join(p)) for p in ON_CPU])
-def test_on_a_cpu(case, implementation, dtype):
+def test_on_a_cpu(case, implementation, dtype, monkeypatch):
+    monkeypatch.setattr(chunked, "MOST", 24)  # two matrices at a time
     kernel = needs_compiler(case, implementation)
     if kernel and missing("sums", torch.float32) is not None:
         pytest.skip("needs a C compiler")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 
 import torch
 from torch import Tensor
 
 from ehnn._utils.validation import as_count
-from ehnn.ops import broadcast_rows, grouped_matmul, members_to_targets, segment_mean, segment_sum
-from ehnn.ops.memory import checkpointed
+from ehnn.ops import (
+    aggregate,
+    broadcast_rows,
+    generated_matmul,
+    generated_mix,
+    members_to_targets,
+    segment_sum,
+)
 from ehnn.overlap import Overlap
 from ehnn.overlap.relation import Order
 
@@ -20,8 +26,6 @@ from .role_weights import Matrix, RoleLookupWeights, as_counts, as_matrix
 from .weights import HyperWeights, LookupWeights
 
 WEIGHTS = ("lookup", "hypernetwork")
-_CHUNK = 2**23
-"""Entries of weight matrices in memory at a time (32 MiB in float32)."""
 
 
 class EHNNLinear(Layer):
@@ -122,53 +126,35 @@ class EHNNLinear(Layer):
     def _local(self, x: Tensor, overlap: Overlap) -> Tensor:
         """``[num_targets, d_out]``: the terms of 𝓘 ≥ 1."""
         fine = overlap.weight_groups  # groups refined by source order, sorted by (k, l, 𝓘)
-        reduce = segment_mean if self.aggregation == "mean" else segment_sum
-        groups = reduce(x, fine.local)
-        spans, roles = self._spans(fine.values.shape[0]), overlap.num_roles
-        if len(spans) == 1:  # without the Python integers, for which a compiled layer would be made again
-            return segment_sum(self._multiply(roles, groups, fine.values, fine.ptr), fine.gather)
-        out = []
-        for a, b in spans:
-            rows = groups[fine.ends[a] : fine.ends[b]]
-            part = (rows, fine.values[a:b], fine.ptr[a : b + 1] - fine.ptr[a])
-            out.append(checkpointed(partial(self._multiply, roles), *part))
-        return segment_sum(torch.cat(out), fine.gather)
-
-    def _multiply(self, roles: tuple[int, int], x: Tensor, triplets: Tensor, ptr: Tensor) -> Tensor:
-        """``[rows, d_in] → [rows, d_out]``: rows ``ptr[t]`` to ``ptr[t + 1]`` by the t-th matrix."""
-        return grouped_matmul(x, self.weights(triplets, roles).to(x.dtype), ptr)
+        rows, matrices = aggregate(x, fine.local, self.aggregation), self._matrices(overlap)
+        y = generated_matmul(rows, matrices, fine.values, fine.ptr, fine.ends, self.d_out)
+        return segment_sum(y, fine.gather)
 
     def _global(self, x: Tensor, overlap: Overlap) -> Tensor:
         """``[num_targets, d_out]``, or ``[1, d_out]`` where all have the same: the term of 𝓘 = 0."""
         k, l = overlap.source_orders.table, overlap.target_orders.table
-        reduce = segment_mean if self.aggregation == "mean" else segment_sum
-        pooled = reduce(x, overlap.weight_groups.pool).reshape(overlap.num_members, k.shape[0], self.d_in)
-        spans = self._spans(l.shape[0], per_item=max(k.shape[0], 1))
-        mix = partial(checkpointed, self._mix) if len(spans) > 1 else self._mix
-        table = torch.cat([mix(pooled, k, l[a:b]) for a, b in spans], 1)
+        pooled = aggregate(x, overlap.weight_groups.pool, self.aggregation)
+        pooled = pooled.reshape(overlap.num_members, k.shape[0], self.d_in)
+        table = generated_mix(pooled, self._matrices(overlap), _without_overlap(k, l), self.d_out)
         if table.shape[1] == 1:
             return members_to_targets(table[:, 0], overlap)
         place = overlap.target_batch * table.shape[1] + overlap.target_orders.index
         return table.flatten(0, 1).index_select(0, place)
 
-    def _mix(self, pooled: Tensor, k: Tensor, l: Tensor) -> Tensor:
-        """``[members, source orders, d_in] → [members, target orders, d_out]``."""
-        (K, R), (L, S) = k.shape, l.shape
-        parts = k.unsqueeze(1).expand(K, L, R), l.expand(K, L, S), l.new_zeros(()).expand(K, L, R * S)
-        triplets = torch.cat(parts, -1).flatten(0, 1)
-        matrices = self.weights(triplets, (R, S)).reshape(k.shape[0], l.shape[0], self.d_in, self.d_out)
-        return torch.einsum("bki,klio->blo", pooled, matrices.to(pooled.dtype))
-
-    def _spans(self, items: int, per_item: int = 1) -> list[tuple[int, int]]:
-        """Ranges of items whose matrices stay under the memory bound."""
-        step = max(_CHUNK // (per_item * self.d_in * self.d_out), 1)
-        if items <= step:
-            return [(0, items)]
-        return [(a, min(a + step, items)) for a in range(0, items, step)]
+    def _matrices(self, overlap: Overlap) -> Callable[[Tensor], Tensor]:
+        """(k, l, 𝓘) ``[n, c] → [n, d_in, d_out]``."""
+        return partial(self.weights, num_roles=overlap.num_roles)
 
     def extra_repr(self) -> str:
         shown = f"aggregation={self.aggregation!r}, global={self.global_interaction}"
         return f"{super().extra_repr()}, {shown}"
+
+
+def _without_overlap(k: Tensor, l: Tensor) -> Tensor:
+    """``[K, R], [L, S] → [K, L, R + S + R · S]``: (k, l, 0) of all orders, 0 in the place of 𝓘."""
+    (K, R), (L, S) = k.shape, l.shape
+    parts = k.unsqueeze(1).expand(K, L, R), l.expand(K, L, S), l.new_zeros(()).expand(K, L, R * S)
+    return torch.cat(parts, -1)
 
 
 def _table(

@@ -10,6 +10,8 @@ from .dropout import of_part as of_part
 from .dropout import seeded_dropout
 from .ehnn_mlp import EhnnMlpParts as EhnnMlpParts
 from .ehnn_mlp import ehnn_mlp as ehnn_mlp
+from .generated_matmul import generated_matmul as generated_matmul
+from .generated_matmul import generated_mix as generated_mix
 from .grouped_matmul import grouped_matmul
 from .linear import linear as linear
 from .memory import bounded_memory
@@ -20,6 +22,7 @@ from .phi import phi as phi
 from .relation import members_to_targets as members_to_targets
 from .relation import pool as pool
 from .relation import to_targets as to_targets
+from .segment_sum import aggregate as aggregate
 from .segment_sum import broadcast_rows, segment_mean, segment_sum
 from .softmax_sum import segment_softmax_sum
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from ehnn.overlap import Overlap
 
-from .segment_sum import broadcast_rows, segment_mean, segment_sum
+from .segment_sum import aggregate, broadcast_rows, segment_sum
 
 
 def pool(x: Tensor, overlap: Overlap, aggregation: str) -> Tensor:
@@ -14,11 +14,7 @@ def pool(x: Tensor, overlap: Overlap, aggregation: str) -> Tensor:
     if overlap.source_to_graph is None:
         total = x.sum(0, keepdim=True)
         return total / max(x.shape[0], 1) if aggregation == "mean" else total
-    return (
-        segment_mean(x, overlap.source_to_graph)
-        if aggregation == "mean"
-        else segment_sum(x, overlap.source_to_graph)
-    )
+    return aggregate(x, overlap.source_to_graph, aggregation)
 
 
 def groups_to_targets(groups: Tensor, overlap: Overlap) -> Tensor:

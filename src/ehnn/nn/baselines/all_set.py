@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ehnn.ops import segment_mean, segment_softmax_sum, segment_sum
+from ehnn.ops import aggregate, segment_softmax_sum
 from ehnn.overlap import Overlap
 
 from ..dropout import Dropout, Rows
@@ -63,8 +63,7 @@ class AllDeepSets(Layer):
     def forward(self, x: Tensor, overlap: Overlap) -> Tensor:
         self.check(x, overlap)
         check_dtype(x, next(self.parameters()))
-        reduce = segment_mean if self.aggregation == "mean" else segment_sum
-        return self.phi2(reduce(self.phi1(x), overlap.merged))
+        return self.phi2(aggregate(self.phi1(x), overlap.merged, self.aggregation))
 
 
 class AllSetTransformer(Layer):

@@ -13,7 +13,7 @@ from ehnn.overlap import Overlap
 
 from ..dropout import Mask
 from ..relation import pool, to_targets
-from ..segment_sum import segment_mean, segment_sum
+from ..segment_sum import aggregate
 
 
 @dataclass(eq=False)
@@ -56,8 +56,7 @@ class EhnnMlpParts:
 def reference_ehnn_mlp(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
     """``[num_sources, d_in] → [num_targets, d_out]``."""
     x = parts.phi1(x, overlap.source_orders)
-    aggregate = segment_mean if parts.aggregation == "mean" else segment_sum
-    rows, sizes = aggregate(x, overlap.source_to_group), overlap.sizes  # 𝓘 ≥ 1: groups (j, 𝓘)
+    rows, sizes = aggregate(x, overlap.source_to_group, parts.aggregation), overlap.sizes  # 𝓘 ≥ 1
     if parts.pooled:  # 𝓘 = 0: all sources
         rows = torch.cat([rows, pool(x, overlap, parts.aggregation)])
         sizes = overlap.sizes_and_pool

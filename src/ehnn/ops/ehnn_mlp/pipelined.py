@@ -9,7 +9,7 @@ from ehnn.overlap import Orders, Overlap
 from ehnn.overlap.steps import OwnSchedule, Steps
 
 from ..relation import pool, to_targets
-from ..segment_sum import segment_mean, segment_sum
+from ..segment_sum import aggregate
 from .naive import EhnnMlpParts
 
 
@@ -21,10 +21,9 @@ def supports(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> str | None:
 def run(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
     """`ehnn_mlp`."""
     assert isinstance(overlap, OwnSchedule)
-    aggregate = segment_mean if parts.aggregation == "mean" else segment_sum
 
     def local(pairs: SparsePattern, rows: Tensor) -> Tensor:
-        return aggregate(rows, pairs)
+        return aggregate(rows, pairs, parts.aggregation)
 
     def everywhere(rows: Tensor) -> Tensor:
         return pool(rows, overlap, parts.aggregation)

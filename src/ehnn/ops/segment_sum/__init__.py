@@ -57,6 +57,11 @@ def segment_mean(x: Tensor, pairs: SparsePattern) -> Tensor:
     return segment_sum(x, pairs, of_rows=pairs.inverse_lengths)
 
 
+def aggregate(x: Tensor, pairs: SparsePattern, aggregation: str) -> Tensor:
+    """`segment_mean` for the ``aggregation`` ``"mean"``, `segment_sum` for ``"sum"``."""
+    return segment_mean(x, pairs) if aggregation == "mean" else segment_sum(x, pairs)
+
+
 def broadcast_rows(table: Tensor, pairs: SparsePattern) -> Tensor:
     """``[num_cols, …] → [num_rows, …]``: the row of ``table`` that each row of ``pairs`` selects.
 

@@ -1,0 +1,23 @@
+"""The definitions of `generated_matmul` and `generated_mix`: all matrices at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from ..grouped_matmul import grouped_matmul
+
+
+def reference_matmul(
+    x: Tensor, make: Callable[[Tensor], Tensor], keys: Tensor, ptr: Tensor, ends: Sequence[int], e: int
+) -> Tensor:
+    """``[rows, d], [groups, c] → [rows, e]``."""
+    return grouped_matmul(x, make(keys).to(x.dtype), ptr)
+
+
+def reference_mix(x: Tensor, make: Callable[[Tensor], Tensor], keys: Tensor, e: int) -> Tensor:
+    """``[members, K, d], [K, L, c] → [members, L, e]``."""
+    matrices = make(keys.flatten(0, 1)).reshape(*keys.shape[:2], x.shape[-1], e)
+    return torch.einsum("bki,klio->blo", x, matrices.to(x.dtype))
