@@ -25,6 +25,7 @@ from ehnn.hypergraph import pairs as pairs_module
 from ehnn.hypergraph.pairs import selection
 from ehnn.nn import EHNNMLP
 from ehnn.ops import Mask, PhiWeights, use_backend
+from ehnn.ops.additive_attention import ADDITIVE_ATTENTION
 from ehnn.ops.attention_logits import LOGITS
 from ehnn.ops.dispatch import Operation
 from ehnn.ops.dropout import DROPOUT
@@ -176,6 +177,10 @@ CASES: dict[str, Case] = {
     ),
     "wide softmax": Case(
         SOFTMAX_SUM, {"x": (HUGE + 4, 2, 3), "logits": (HUGE + 4, 2)}, partial(_softmax, scale=60.0), 60
+    ),
+    "additive attention": Case(
+        ADDITIVE_ATTENTION, {"x": (HUGE + 4, 2, 3), "source": (HUGE + 4, 2), "target": (8, 2)},
+        lambda run, device, **t: run(*t.values(), odd_rows().to(device)),
     ),
     "grouped": Case(GROUPED_MATMUL, {"x": (12, 3), "weight": (6, 3, 4)}, _grouped),
     "generated": Case(GENERATED_MATMUL, {"x": (12, 3), "weight": (5, 3, 4)}, _generated),

@@ -3,6 +3,7 @@
 from ehnn._utils.malloc import keep_freed_memory
 from ehnn._utils.moved import former
 
+from .additive_attention import additive_attention as additive_attention
 from .attention_logits import attention_logits as attention_logits
 from .dispatch import explain, use_backend
 from .dropout import Mask as Mask

@@ -209,3 +209,14 @@ def test_bad_arguments(name: str, options: dict, message: str) -> None:
 def test_bad_heads(model: type, heads: int) -> None:
     with pytest.raises(ValueError, match="heads must"):
         model(3, 2, width=8, heads=heads)
+
+
+def test_clique_convolutions_survive_half_precision() -> None:
+    """Two numbers of the size of a degree are subtracted there."""
+    torch.manual_seed(0)
+    h = Hypergraph.from_edges([[0]] * 1000 + [[0, 1]], num_nodes=2, x=torch.randn(2, 4))
+    model = baselines.CEGCN(4, 4, layers=1, dropout=0.0)
+    want = model(h)
+    half = model.bfloat16()(h.replace(x=h.x.bfloat16()))
+    assert half.dtype == torch.bfloat16
+    torch.testing.assert_close(half.float(), want, rtol=0.05, atol=0.02)

@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from ehnn._utils.validation import as_count
 from ehnn.hypergraph import Hypergraph, SparsePattern
+from ehnn.ops import additive_attention
 
-from ._attention import additive_attention
 from ._model import NodeModel, steps
 from ._structure import clique_with_loops
 

@@ -1,12 +1,7 @@
-r"""Softmax-weighted sums over the rows of a pattern, for logits that depend on both ends of a pair.
+"""`additive_attention` whose weights are made again in the backward pass, from the log-sum-exp of each row.
 
-.. math::
-    y_r = \sum_c \alpha_{rc} x_c, \qquad
-    \alpha_{rc} = \mathrm{softmax}_c\, \mathrm{LeakyReLU}(t_r + s_c)
-
-the additive attention of GAT. Weights are made again in the backward pass from the log-sum-exp of each
-row, so between the passes nothing of the size of the pairs is kept; within a pass, one number per
-pair and a few heads.
+Between the passes nothing of the size of the pairs is kept; within a pass, one number per pair and a few
+heads.
 """
 
 from __future__ import annotations
@@ -20,39 +15,26 @@ from torch.nn.functional import leaky_relu
 
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import repeat
-from ehnn.ops.autograd import differentiable, opaque
-from ehnn.ops.dispatch import backend_of, in_forward_mode
-from ehnn.ops.softmax_sum.heads import fold, unfold, weighted_sum
+
+from ..autograd import differentiable, opaque
+from ..dispatch import in_forward_mode, not_reference
+from ..softmax_sum.heads import fold, unfold, weighted_sum
+from .naive import SLOPE
 
 _BUDGET = 2**25
 """Numbers of pairs × heads, or of pairs × channels, that are in memory at a time."""
 
-_SLOPE = 0.2
 
-
-def additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: SparsePattern) -> Tensor:
-    """``x [num_cols, heads, c] → y [num_rows, heads, c]``; 0 for empty rows.
-
-    ``source [num_cols, heads]`` and ``target [num_rows, heads]`` are the logits' parts s and t; LeakyReLU has
-    the slope of the paper, 0.2.
-    """
+def supports(x: Tensor, source: Tensor, target: Tensor, pairs: SparsePattern) -> str | None:
+    """Why the definition runs, or None."""
     if len(pairs) == 0 or x.numel() == 0:
-        return x.new_zeros(pairs.num_rows, *x.shape[1:]) + sum(t[:0].sum() for t in (x, source, target))
-    if backend_of(x) == "reference" or in_forward_mode():
-        return reference_additive_attention(x, source, target, pairs)
+        return "there is nothing to add up"
+    return not_reference(x) or ("it has no forward-mode derivative" if in_forward_mode() else None)
+
+
+def run(x: Tensor, source: Tensor, target: Tensor, pairs: SparsePattern) -> Tensor:
+    """`additive_attention`."""
     return _function(_Pattern(pairs), x, source, target)[0]
-
-
-def reference_additive_attention(x: Tensor, source: Tensor, target: Tensor, pairs: SparsePattern) -> Tensor:
-    """Plain version with autograd: gathers pairs × heads × channels."""
-    rows = pairs.rows
-    logits = leaky_relu(target[rows] + source[pairs.index], _SLOPE)
-    top = torch.full_like(target, -torch.inf)
-    top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(logits), logits.detach(), "amax").detach()
-    weight = (logits - top.index_select(0, rows)).exp()
-    alpha = weight / torch.zeros_like(target).index_add(0, rows, weight)[rows]
-    out = x.new_zeros(pairs.num_rows, *x.shape[1:])
-    return out.index_add(0, rows, alpha.unsqueeze(-1) * x[pairs.index])
 
 
 @dataclass(eq=False)
@@ -95,7 +77,7 @@ def _forward(x: Tensor, source: Tensor, target: Tensor, ptr: Tensor, index: Tens
     y = x.new_empty(target.shape[0], *x.shape[1:])
     lse = torch.empty_like(target)
     for part in _heads_at_once(x.shape[1], index.shape[0]):
-        logits = leaky_relu(_rows(target, rows, part) + _rows(source, index, part), _SLOPE)
+        logits = leaky_relu(_rows(target, rows, part) + _rows(source, index, part), SLOPE)
         top = torch.full_like(target[:, part], -torch.inf)
         top = top.scatter_reduce(0, rows.unsqueeze(1).expand_as(logits), logits, "amax")
         weight = logits.sub_(top.index_select(0, rows)).exp_()
@@ -129,10 +111,10 @@ def _backward(
     for part in _heads_at_once(x.shape[1], t_index.shape[0]):
         logits = _rows(target, t_index, part) + _rows(source, cols, part)
         positive = logits > 0
-        alpha = leaky_relu(logits, _SLOPE).sub_(_rows(lse, t_index, part)).exp_()
+        alpha = leaky_relu(logits, SLOPE).sub_(_rows(lse, t_index, part)).exp_()
         dx[:, part] = weighted_sum(grad[:, part], alpha, t_ptr, t_index)
         through = _inner_products(grad[:, part], x[:, part], t_index, cols).sub_(_rows(inner, t_index, part))
-        change = through.mul_(alpha).mul_(torch.where(positive, logits.new_ones(()), _SLOPE))
+        change = through.mul_(alpha).mul_(torch.where(positive, logits.new_ones(()), SLOPE))
         ds[:, part] = torch.zeros_like(ds[:, part]).index_add_(0, cols, change)
         dt[:, part] = torch.zeros_like(dt[:, part]).index_add_(0, t_index, change)
     return dx, ds, dt
