@@ -7,7 +7,6 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ehnn._utils.cached import plain_tensors
 from ehnn.overlap import Orders
 
 ORDER_ENCODINGS = ("sinusoidal", "number")
@@ -56,13 +55,12 @@ class OrderEncoding(nn.Module):
 
         With ``zero_first`` that of 0 comes before them, ``[1 + distinct, dim]``.
         """
-        if torch.compiler.is_compiling():
-            return self._encode(_values(orders, zero_first)).to(dtype)
-        key = (self.kind, self._width, dtype, zero_first)
-        if key not in orders.codes:
-            with plain_tensors():
-                orders.codes[key] = self._encode(_values(orders, zero_first)).to(dtype)
-        return orders.codes[key]
+
+        def encode(values: Tensor) -> Tensor:
+            zero = values.new_zeros(int(zero_first), *values.shape[1:])
+            return self._encode(torch.cat([zero, values])).to(dtype)
+
+        return orders.once((self.kind, self._width, dtype, zero_first), encode)
 
     def forward(self, orders: Tensor) -> Tensor:
         """``[n]`` integers, ``[n, R]`` role counts or ``[n, R, S]`` overlap matrices → ``[n, dim]``."""
@@ -108,8 +106,3 @@ class OrderEncoding(nn.Module):
 
     def extra_repr(self) -> str:
         return f"{self.kind}, dim={self.dim}"
-
-
-def _values(orders: Orders, zero_first: bool) -> Tensor:
-    values = orders.values
-    return torch.cat([values.new_zeros(1, *values.shape[1:]), values]) if zero_first else values

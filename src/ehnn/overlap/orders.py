@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -26,7 +26,7 @@ class Orders:
     Attributes:
         values: ``[distinct]`` int64, ascending; with roles ``[distinct, R]`` or ``[distinct, R, S]``.
         pairs: ``SparsePattern`` of rows × distinct values, one for each row.
-        codes: what layers have computed from the values, by what it is.
+        codes: constants that layers have computed from the values, such as their encodings; see `once`.
         whole: of a part of the rows (`part`) the number of its first row, and how many rows there are in all;
             None of all rows.
         parts: those that have been asked for.
@@ -39,8 +39,7 @@ class Orders:
 
     values: Tensor
     pairs: SparsePattern
-    codes: dict[Any, Tensor] = field(default_factory=dict)
-    """Encodings of the values that networks have asked for: constants, so made once."""
+    codes: dict[Hashable, Tensor] = field(default_factory=dict)
     whole: tuple[int, int] | None = None
     parts: dict[tuple[int, int], Orders] = field(default_factory=dict)
 
@@ -81,6 +80,15 @@ class Orders:
         return Orders(
             values, SparsePattern.unchecked(rows, min(rows, 1), ends, zeros, t_ptr, ends[:-1], ends[:-1])
         )
+
+    def once(self, key: Hashable, make: Callable[[Tensor], Tensor]) -> Tensor:
+        """``make(values)``, a constant that is computed once for each ``key`` and kept."""
+        if torch.compiler.is_compiling():
+            return make(self.values)
+        if key not in self.codes:
+            with plain_tensors():
+                self.codes[key] = make(self.values)
+        return self.codes[key]
 
     def __repr__(self) -> str:
         values = self.values.tolist()
