@@ -21,8 +21,8 @@ def test_both_ways_are_the_definition(monkeypatch, many, case):
 def test_a_second_pass_makes_no_plan(monkeypatch):
     """Making one waits for the GPU, which is an error while a CUDA graph is recorded."""
     made = []
-    make_plan = by_length._make_plan
-    monkeypatch.setattr(by_length, "_make_plan", lambda ptr: made.append(ptr) or make_plan(ptr))
+    split = by_length._split_by_length
+    monkeypatch.setattr(by_length, "_split_by_length", lambda ptr: made.append(ptr) or split(ptr))
     monkeypatch.setattr(folded, "_MANY", 0)
     h = random_hypergraph(30, 12, orders=(2, 6), seed=0)
     layer, x = EHNNTransformer(8, 8, heads=2), torch.randn(12, 8)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ehnn.ops import Mask, PhiWeights, Residual, of_part, phi
-from ehnn.ops.phi.inlined import Inlined
+from ehnn.ops.phi.inlined import Fusable
 from ehnn.overlap import Orders
 
 from .dropout import Dropout
@@ -23,7 +23,7 @@ _OLD_NAMES = {
 """Of parameters in files that were written before version 0.2."""
 
 
-class Network(Inlined):
+class Network(Fusable):
     """A network that owns its weights as plain parameters, by the names of the equations."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ def _read_old_names(module: nn.Module, state: dict[str, Any], prefix: str, *_: A
             state[prefix + new] = state.pop(prefix + old)
 
 
-class Phi(Network, known=True):
+class Phi(Network, fusable=True):
     r"""φ(k, x): a residual MLP on a feature and the order that goes with it (Eq. 7).
 
     .. math:: \phi(k, x) = W x + W_3\, \sigma(W_2\, \sigma(
@@ -104,7 +104,7 @@ class Phi(Network, known=True):
         return f"{self.d_in}, {self.d_out}, norm={self.gamma is not None}"
 
 
-class OrderBias(Network, known=True):
+class OrderBias(Network, fusable=True):
     r"""𝓑(l): a bias of ``d_out`` channels for any order, an MLP on its encoding (Eq. 6).
 
     .. math:: \mathcal B(l) = W_2\, \mathrm{relu}(W_1\, \mathrm{enc}(l) + b_1) + b_2

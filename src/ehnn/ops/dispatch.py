@@ -153,6 +153,14 @@ def not_reference(x: Tensor, *_: Any) -> str | None:
     return "the backend is 'reference'" if backend_of(x) == "reference" else None
 
 
+def only_for(kind: type, place: int) -> Callable[..., str | None]:
+    """``supports`` of an implementation for patterns of one class, where the pattern is argument ``place``.
+
+    The reason for others is empty: `explain` does not print that a plain pattern has no weights.
+    """
+    return lambda *args: None if isinstance(args[place], kind) else ""
+
+
 def too_exact(x: Tensor) -> str | None:
     """Why a Triton kernel that is given numbers (a rate, an ε) does not take ``x``, or None.
 

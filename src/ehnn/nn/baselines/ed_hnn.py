@@ -18,7 +18,7 @@ from ._model import NodeModel, steps
 from ._structure import incidences_of, members_of
 
 
-class Network(nn.Module):
+class NormedMLP(nn.Module):
     """An MLP with LayerNorm before its first linear map and after each ReLU; of 0 layers, the identity.
 
     Shapes: ``[rows, d_in] → [rows, d_out]``.
@@ -61,8 +61,8 @@ class EDHNNConv(nn.Module):
     def __init__(self, width: int, *, phi: int, rho: int, psi: int, alpha: float) -> None:
         super().__init__()
         self.alpha = alpha
-        self.phi, self.psi = Network(width, width, phi), Network(width, width, psi)
-        self.rho = Network(2 * width, width, rho)
+        self.phi, self.psi = NormedMLP(width, width, phi), NormedMLP(width, width, psi)
+        self.rho = NormedMLP(2 * width, width, rho)
         self.hidden = [max(layers - 1, 0) for layers in (phi, rho, psi)]
 
     def forward(self, x: Tensor, h: Hypergraph, first: Tensor, dropouts: Sequence[Any]) -> Tensor:

@@ -51,7 +51,7 @@ def _by_size(x: Tensor, weight: Tensor, bias: Tensor, slots: SourceSizes, heads:
     """``[slots, heads]``: the slots of each 𝓘 with its own part of ``weight [𝓘 · heads, d]``."""
     assert slots.source is not None
     weight, bias = weight.reshape(-1, heads, x.shape[1]), bias.reshape(-1, heads)
-    # The pattern has its column order: nothing is sorted, and the plan of the product is made once.
+    # The pattern has its column order: nothing is sorted, and the rows of each length are found once.
     size, order, ptr = slots.sizes.index, slots.sizes.pairs.t_index, slots.sizes.pairs.t_ptr
     rows = x.index_select(0, slots.source.index.index_select(0, order))
     sorted_ = grouped_matmul(rows, weight.mT, ptr)

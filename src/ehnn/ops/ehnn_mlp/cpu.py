@@ -28,7 +28,7 @@ from ..dispatch import not_on, transformed
 from ..memory import bound
 from ..phi.calls import ROWS_PER_THREAD
 from ..phi.cpu import FEW, unfit
-from ..phi.inlined import Inlined
+from ..phi.inlined import Fusable
 from .calls import KernelRelation, Kind, backward, forward
 from .naive import EhnnMlpParts
 
@@ -41,7 +41,7 @@ def supports(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> str | None:
     if elsewhere:
         return elsewhere
     for name, module in zip(("phi1", "phi2", "phi3", "bias"), parts.modules, strict=False):
-        if not isinstance(module, Inlined):
+        if not isinstance(module, Fusable):
             return f"{name} is a {type(module).__name__}, which has to be called"
         reason = module.reason_to_call()
         if reason:

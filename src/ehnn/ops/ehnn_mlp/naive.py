@@ -45,7 +45,7 @@ class EhnnMlpParts:
     @cached_property
     def tensors(self) -> list[Tensor]:
         """γ, β (with a norm), W₁, b₁, W₂, b₂, W₃, b₃ of φ₁, φ₂ and φ₃; W₁, b₁, W₂, b₂ of 𝓑 (if any)."""
-        return [p for module in self.modules for p in module.read()]
+        return [p for module in self.modules for p in module.own_parameters()]
 
     @cached_property
     def masks(self) -> list[Mask | None]:

@@ -14,11 +14,11 @@ from ..autograd import differentiable, opaque
 
 def run(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
     """`grouped_matmul`."""
-    return _matmul(Groups(ptr), x, weight)[0]
+    return _matmul(GroupPointer(ptr), x, weight)[0]
 
 
 @dataclass(eq=False)
-class Groups:
+class GroupPointer:
     """Where each group begins, ``[groups + 1]``."""
 
     ptr: Tensor
@@ -27,7 +27,7 @@ class Groups:
 def _jvp(function: Any) -> Any:
     """The tangent of a bilinear function."""
 
-    def tangent(of: Groups, tensors: Any, tangents: Any, depth: int) -> tuple[Tensor, ...]:
+    def tangent(of: GroupPointer, tensors: Any, tangents: Any, depth: int) -> tuple[Tensor, ...]:
         (a, b), (da, db) = tensors, tangents
         parts = [] if da is None else [function()(of, da, b, depth=depth)[0]]
         parts += [] if db is None else [function()(of, a, db, depth=depth)[0]]
@@ -36,13 +36,13 @@ def _jvp(function: Any) -> Any:
     return tangent
 
 
-def _matmul_backward(of: Groups, kept: Any, grads: Any, depth: int, needs: Any) -> tuple[Any, ...]:
+def _matmul_backward(of: GroupPointer, kept: Any, grads: Any, depth: int, needs: Any) -> tuple[Any, ...]:
     (x, weight), (grad,) = kept, grads
     dx = _matmul(of, grad, weight.mT, depth=depth)[0] if needs[0] else None
     return dx, _outer(of, x, grad, depth=depth)[0] if needs[1] else None
 
 
-def _outer_backward(of: Groups, kept: Any, grads: Any, depth: int, needs: Any) -> tuple[Tensor, ...]:
+def _outer_backward(of: GroupPointer, kept: Any, grads: Any, depth: int, needs: Any) -> tuple[Tensor, ...]:
     x, y = kept
     return _matmul(of, y, grads[0].mT, depth=depth)[0], _matmul(of, x, grads[0], depth=depth)[0]
 
@@ -75,7 +75,7 @@ def _outer_kernel(x: Tensor, y: Tensor, ptr: Tensor) -> Tensor:
     return out
 
 
-def _keep(of: Groups, tensors: Any, outputs: Any) -> Any:
+def _keep(of: GroupPointer, tensors: Any, outputs: Any) -> Any:
     return tensors
 
 
@@ -88,18 +88,18 @@ _outer: Any = differentiable(
     twice=True, jvp=_jvp(lambda: _outer),
 )  # fmt: skip
 
-_PLANS = WeakTensorKeyDictionary()
+_SPLITS = WeakTensorKeyDictionary()
 """`_by_length` of pointers that are still in use: making it needs the host, so it is made once."""
 
 
 def _by_length(ptr: Tensor) -> list[tuple[Tensor, Tensor]]:
     """(groups ``[g]``, their rows ``[g, length]``) for each distinct length above 0."""
-    if ptr not in _PLANS:
-        _PLANS[ptr] = _make_plan(ptr)
-    return _PLANS[ptr]
+    if ptr not in _SPLITS:
+        _SPLITS[ptr] = _split_by_length(ptr)
+    return _SPLITS[ptr]
 
 
-def _make_plan(ptr: Tensor) -> list[tuple[Tensor, Tensor]]:
+def _split_by_length(ptr: Tensor) -> list[tuple[Tensor, Tensor]]:
     lengths = ptr.diff()
     order = torch.argsort(lengths, stable=True)
     distinct, counts = torch.unique_consecutive(lengths[order], return_counts=True)

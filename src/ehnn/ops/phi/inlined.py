@@ -6,30 +6,33 @@ from torch import Tensor, nn
 from torch.nn.modules.module import _has_any_global_hook
 
 
-class Inlined(nn.Module):
-    """A module that a fused kernel may replace, because its ``forward`` is known.
+class Fusable(nn.Module):
+    """A module whose parameters a fused kernel may read instead of calling its ``forward``.
 
-    ``class Phi(Network, known=True)`` is known. Subclasses of it and modules with hooks are called instead.
+    ``class Phi(Network, fusable=True)`` says that kernels know its ``forward``. A subclass of `Phi` may have
+    another one, so it is called unless it says the same. Modules with hooks are called too.
     """
 
-    _known: type[nn.Module] | None = None
+    _fusable: type[nn.Module] | None = None
 
-    def __init_subclass__(cls, known: bool = False) -> None:
+    def __init_subclass__(cls, fusable: bool = False) -> None:
         super().__init_subclass__()
-        if known:
-            cls._known = cls
+        if fusable:
+            cls._fusable = cls
 
-    def read(self) -> list[Tensor]:
-        """The parameters in the order in which they were made: all, if there is no `reason_to_call`."""
+    def own_parameters(self) -> list[Tensor]:
+        """The parameters in the order in which they were registered; all, if there is no `reason_to_call`."""
         return [p for p in self._parameters.values() if p is not None]
 
     def reason_to_call(self) -> str | None:
         """Why the module has to be called, or None."""
-        return "its class is not known" if self._known is None else reason_to_call(self, self._known)
+        if self._fusable is None:
+            return f"{type(self).__name__} is not declared fusable"
+        return reason_to_call(self, self._fusable)
 
 
 def reason_to_call(module: nn.Module, known: type[nn.Module]) -> str | None:
-    """Why a module has to be called, though the ``forward`` of its kind is ``known``; or None."""
+    """Why a module has to be called, though kernels know the ``forward`` of the class ``known``; or None."""
     if type(module) is not known:
         return f"it is a {type(module).__name__}, not a {known.__name__}"
     hooks = module._forward_hooks or module._forward_pre_hooks

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import OwnSums
+from ehnn.hypergraph.weighted import WeightedPattern
 
-from ..dispatch import Implementation, Operation, backend_of, definition, transformed
+from ..dispatch import Implementation, Operation, backend_of, definition, only_for, transformed
 from . import cpu, triton, weighted
 from .naive import reference_sum, scaled
 
@@ -89,10 +90,6 @@ def _own(x: Tensor, pairs: OwnSums, of_rows: Tensor | None, of_cols: Tensor | No
     return scaled(pairs.reduce_sum(scaled(x, of_cols)), of_rows)
 
 
-def _not_own(x: Tensor, pairs: SparsePattern, *_: object) -> str | None:
-    return None if isinstance(pairs, OwnSums) else ""
-
-
 def _not_gathered(table: Tensor, pairs: SparsePattern) -> str | None:
     if backend_of(table) != "cpu" or not table.is_cpu or isinstance(pairs, OwnSums):
         return "only for a plain pattern on a CPU"
@@ -105,8 +102,8 @@ def _not_gathered(table: Tensor, pairs: SparsePattern) -> str | None:
 
 SEGMENT_SUM = Operation(
     "segment_sum",
-    Implementation("own", _not_own, _own),
-    Implementation("weighted", weighted.supports, weighted.run),
+    Implementation("own", only_for(OwnSums, 1), _own),
+    Implementation("weighted", only_for(WeightedPattern, 1), weighted.run),
     Implementation("triton", triton.supports, triton.run),
     Implementation("cpu", cpu.supports, cpu.run),
     Implementation("embedding_bag", cpu.supports_bag, cpu.run_bag),

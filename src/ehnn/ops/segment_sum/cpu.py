@@ -15,7 +15,7 @@ from ehnn.hypergraph import SparsePattern
 from .._native.compiled import library, missing
 from .._native.threads import in_threads
 from ..dispatch import FOR_CPUS, not_on, other_backend
-from .linear_map import Side, apply_sum, not_summable, same_factor, sum_of
+from .linear_map import Csr, apply_sum, not_summable, same_factor, sum_of
 from .naive import scaled
 
 PAIRS_PER_THREAD = 2**20
@@ -43,8 +43,8 @@ def run_bag(x: Tensor, pairs: SparsePattern, of_rows: Tensor | None, of_cols: Te
     return apply_sum(x, sum_of(_bag, pairs, of_rows, of_cols))
 
 
-def _bag(x: Tensor, side: Side, of_rows: Tensor | None, of_cols: Tensor | None) -> Tensor:
-    return same_factor(bag(scaled(x, of_cols), side[0], side[1]), of_rows)
+def _bag(x: Tensor, csr: Csr, of_rows: Tensor | None, of_cols: Tensor | None) -> Tensor:
+    return same_factor(bag(scaled(x, of_cols), csr[0], csr[1]), of_rows)
 
 
 def bag(x: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -52,18 +52,18 @@ def bag(x: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None = None) -> 
     return torch.embedding_bag(x, index, ptr, False, 0, False, weight, True)[0]
 
 
-def plain_kernel(x: Tensor, side: Side) -> Tensor:
+def plain_kernel(x: Tensor, csr: Csr) -> Tensor:
     """``[cols, d] → [rows, d]`` by the faster of the two, for kernels that need a sum."""
     if x.is_cpu and missing("sums", x.dtype) is None:
-        return compiled_sum(x, side, None, None)
-    return bag(x, side[0], side[1])
+        return compiled_sum(x, csr, None, None)
+    return bag(x, csr[0], csr[1])
 
 
-def compiled_sum(x: Tensor, side: Side, of_rows: Tensor | None, of_cols: Tensor | None) -> Tensor:
+def compiled_sum(x: Tensor, csr: Csr, of_rows: Tensor | None, of_cols: Tensor | None) -> Tensor:
     """``[cols, d] → [rows, d]``: diag(of_rows) A diag(of_cols) x."""
     function = _function(x.dtype)
     of_rows, of_cols = (None if t is None else t.to(x.dtype).contiguous() for t in (of_rows, of_cols))
-    x, ptr, index = x.contiguous(), side[0].contiguous(), side[1].contiguous()
+    x, ptr, index = x.contiguous(), csr[0].contiguous(), csr[1].contiguous()
     rows, d = ptr.shape[0] - 1, x.shape[1]
     y = on_large_pages(x.new_empty(rows, d))
     given = (d, *(None if t is None else t.data_ptr() for t in (x, ptr, index, of_rows, of_cols, y)))

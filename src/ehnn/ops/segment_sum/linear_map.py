@@ -13,17 +13,17 @@ from ehnn.hypergraph import SparsePattern
 
 from ..autograd import differentiable
 
-Side = tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]
-"""``ptr`` and ``index`` of a pattern, and the chunks of its long rows."""
+Csr = tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]
+"""A pattern in compressed rows: ``ptr``, ``index``, and the chunks of long rows (`SparsePattern.split`)."""
 
 
 @dataclass(eq=False)
 class Sum:
-    """diag(of_rows) A diag(of_cols), by ``kernel(x [cols, d], side, of_rows, of_cols) -> [rows, d]``."""
+    """diag(of_rows) A diag(of_cols), by ``kernel(x [cols, d], csr, of_rows, of_cols) -> [rows, d]``."""
 
-    kernel: Callable[[Tensor, Side, Tensor | None, Tensor | None], Tensor]
-    rows: Side
-    columns: Side
+    kernel: Callable[[Tensor, Csr, Tensor | None, Tensor | None], Tensor]
+    rows: Csr
+    columns: Csr
     of_rows: Tensor | None = None
     of_cols: Tensor | None = None
 
@@ -39,10 +39,10 @@ def sum_of(
     cut: bool = False,
 ) -> Sum:
     """The sum over ``pairs``; ``cut`` says that the kernel takes long rows in chunks."""
-    return Sum(kernel, *sides_of(pairs, cut), of_rows, of_cols)
+    return Sum(kernel, *csr_of(pairs, cut), of_rows, of_cols)
 
 
-def sides_of(pairs: SparsePattern, cut: bool) -> tuple[Side, Side]:
+def csr_of(pairs: SparsePattern, cut: bool) -> tuple[Csr, Csr]:
     """The pattern by rows and by columns, with ``cut`` in chunks where these are long."""
     split, t_split = (pairs.split, pairs.t_split) if cut else (None, None)
     return (pairs.ptr, pairs.index, split), (pairs.t_ptr, pairs.t_index, t_split)

@@ -10,7 +10,7 @@ from ehnn.hypergraph import SparsePattern
 
 from ..autograd import opaque
 from ..dispatch import not_on
-from .linear_map import Side, apply_sum, not_summable, sum_of
+from .linear_map import Csr, apply_sum, not_summable, sum_of
 
 
 def supports(x: Tensor, pairs: SparsePattern, *_: Any) -> str | None:
@@ -23,9 +23,9 @@ def run(x: Tensor, pairs: SparsePattern, of_rows: Tensor | None, of_cols: Tensor
     return apply_sum(x, sum_of(kernel, pairs, of_rows, of_cols, cut=True))
 
 
-def kernel(x: Tensor, side: Side, of_rows: Tensor | None, of_cols: Tensor | None) -> Tensor:
+def kernel(x: Tensor, csr: Csr, of_rows: Tensor | None, of_cols: Tensor | None) -> Tensor:
     """``[cols, d] → [rows, d]``."""
-    ptr, index, split = side
+    ptr, index, split = csr
     chunk_ptr, row_ptr = split or (None, None)
     return _sum(x, ptr, index, chunk_ptr, row_ptr, of_rows, of_cols)
 

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.weighted import WeightedPattern
 
 from .naive import scaled
-
-
-def supports(x: Tensor, pairs: SparsePattern, *_: object) -> str | None:
-    """None if pairs have weights. Otherwise an empty reason, which `explain` does not show."""
-    return None if isinstance(pairs, WeightedPattern) else ""
 
 
 def run(x: Tensor, pairs: WeightedPattern, of_rows: Tensor | None, of_cols: Tensor | None) -> Tensor:

@@ -33,10 +33,11 @@ from ..dispatch import (
     definition,
     in_forward_mode,
     not_on,
+    only_for,
     other_backend,
 )
 from ..segment_sum import broadcast_rows, check_pattern
-from ..segment_sum.linear_map import Side, sides_of
+from ..segment_sum.linear_map import Csr, csr_of
 from ..segment_sum.weighted import copies
 from . import cpu, triton
 from .heads import fold, unfold
@@ -70,14 +71,14 @@ class Softmax:
 
     forward: Callable[..., tuple[Tensor, Tensor]]
     backward: Callable[..., tuple[Tensor, Tensor]]
-    rows: Side
-    columns: Side
+    rows: Csr
+    columns: Csr
 
 
 def softmax_over(pairs: SparsePattern, x: Tensor) -> Softmax:
     """The sums over a pattern on the backend of ``x``."""
     module, cut = (triton, True) if backend_of(x) == "triton" else (cpu, False)
-    return Softmax(module.forward, module.backward, *sides_of(pairs, cut))
+    return Softmax(module.forward, module.backward, *csr_of(pairs, cut))
 
 
 def _forward(of: Softmax, x: Tensor, logits: Tensor) -> tuple[Tensor, ...]:
@@ -102,14 +103,6 @@ def _run(x: Tensor, logits: Tensor, pairs: SparsePattern) -> Tensor:
     return _function(softmax_over(pairs, x), x, logits)[0]
 
 
-def _not_own(x: Tensor, logits: Tensor, pairs: SparsePattern) -> str | None:
-    return None if isinstance(pairs, OwnSums) else ""
-
-
-def _not_weighted(x: Tensor, logits: Tensor, pairs: SparsePattern) -> str | None:
-    return None if isinstance(pairs, WeightedPattern) else ""
-
-
 def _run_weighted(x: Tensor, logits: Tensor, pairs: WeightedPattern) -> Tensor:
     """Σ α w x: a weight multiplies the term of its pair, not the logit."""
     return segment_softmax_sum(copies(x, pairs), broadcast_rows(logits, pairs.columns), pairs.per_row)
@@ -129,8 +122,8 @@ def _declines(backend: str) -> Callable[[Tensor, Tensor, SparsePattern], str | N
 
 SOFTMAX_SUM = Operation(
     "segment_softmax_sum",
-    Implementation("own", _not_own, lambda x, logits, pairs: pairs.reduce_softmax(x, logits)),
-    Implementation("weighted", _not_weighted, _run_weighted),
+    Implementation("own", only_for(OwnSums, 2), lambda x, logits, pairs: pairs.reduce_softmax(x, logits)),
+    Implementation("weighted", only_for(WeightedPattern, 2), _run_weighted),
     Implementation("triton", _declines("triton"), _run),
     Implementation("cpu", _declines("cpu"), _run),
     definition(reference_softmax_sum),

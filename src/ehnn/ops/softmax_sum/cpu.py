@@ -11,26 +11,26 @@ from ehnn.hypergraph.pairs import repeat
 
 from ..autograd import opaque
 from ..segment_sum.cpu import plain_kernel
-from ..segment_sum.linear_map import Side
+from ..segment_sum.linear_map import Csr
 from .heads import weighted_sum
 
 _SAFE_RANGE = {torch.float16: 4.0}
 """Logits of one head that differ by less (default 40) can share one shift: exp stays far from underflow."""
 
 
-def forward(x: Tensor, logits: Tensor, side: Side) -> tuple[Tensor, Tensor]:
+def forward(x: Tensor, logits: Tensor, csr: Csr) -> tuple[Tensor, Tensor]:
     """y and the log-sum-exp of each row (−∞ for empty rows).
 
     The log-sum-exp is in float64: beside large logits a float32 has no digits left for the sum.
     """
-    return _forward(x, logits, side[0], side[1])
+    return _forward(x, logits, csr[0], csr[1])
 
 
 def backward(
-    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, side: Side
+    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, csr: Csr
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of x and of the logits; ``side`` is of the columns."""
-    return _backward(grad, x, logits, y, lse, side[0], side[1])
+    """Gradients of x and of the logits; ``csr`` is of the columns."""
+    return _backward(grad, x, logits, y, lse, csr[0], csr[1])
 
 
 def fake_forward(x: Tensor, logits: Tensor, ptr: Tensor, *_: Any) -> tuple[Tensor, Tensor]:

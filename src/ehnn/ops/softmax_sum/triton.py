@@ -5,21 +5,21 @@ from __future__ import annotations
 from torch import Tensor
 
 from ..autograd import opaque
-from ..segment_sum.linear_map import Side
+from ..segment_sum.linear_map import Csr
 from .cpu import fake_backward, fake_forward
 
 
-def forward(x: Tensor, logits: Tensor, side: Side) -> tuple[Tensor, Tensor]:
+def forward(x: Tensor, logits: Tensor, csr: Csr) -> tuple[Tensor, Tensor]:
     """y and the log-sum-exp of each row in float64 (−∞ for empty rows)."""
-    ptr, index, split = side
+    ptr, index, split = csr
     return _forward(x, logits, ptr, index, *(split or (None, None)))
 
 
 def backward(
-    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, side: Side
+    grad: Tensor, x: Tensor, logits: Tensor, y: Tensor, lse: Tensor, csr: Csr
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of x and of the logits; ``side`` is of the columns."""
-    ptr, index, split = side
+    """Gradients of x and of the logits; ``csr`` is of the columns."""
+    ptr, index, split = csr
     return _backward(grad, x, logits, y, lse, ptr, index, *(split or (None, None)))
 
 
