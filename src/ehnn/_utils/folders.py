@@ -155,7 +155,7 @@ def run_folder(
 
 
 def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What is not the same in two identities, as a person would say it."""
+    """The differences between two identities, in words."""
     found = [(k, before.get(k), now.get(k)) for k in {**before, **now} if before.get(k) != now.get(k)]
     return ["the data" if k == "digest" else f"{k} was {short(a)}, now {short(b)}" for k, a, b in found]
 

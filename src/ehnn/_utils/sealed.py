@@ -35,7 +35,7 @@ def sealed_state(tensors: Mapping[str, Tensor], state: Any) -> dict[str, str]:
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], Any]:
-    """What `save_tensors` wrote; a damaged file, or one of another kind, is a ValueError that says how."""
+    """Read what `save_tensors` wrote; a damaged file, or one of another kind, is a ValueError."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -97,7 +97,7 @@ def write_document(
 def read_document(
     path: Path, check: Callable[[dict[str, Any]], bool]
 ) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What `write_document` wrote; a file that is missing, damaged or of another kind is a ValueError.
+    """Read what `write_document` wrote; a missing file, a damaged one or another kind is a ValueError.
 
     ``check`` raises a ValueError for JSON of another format or version, and says whether this version has a
     checksum of the JSON itself (those of the tensors are always compared).

@@ -19,7 +19,7 @@ _WHILE = 3.0
 
 @dataclass
 class _Found:
-    """What was found on a crowded machine: how many ``threads`` have cores, ``until`` some time."""
+    """The last measurement of a crowded machine: use ``threads`` threads ``until`` a time."""
 
     until: float = 0.0
     threads: int = 1

@@ -29,7 +29,7 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def shortened(error: BaseException | str, limit: int = 200) -> str:
-    """What a library says about a file, cut to ``limit`` characters: it may repeat a whole header."""
+    """The error of a library about a file, cut to ``limit`` characters: it may repeat a whole header."""
     text = str(error) or type(error).__name__
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

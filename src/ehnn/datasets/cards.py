@@ -54,7 +54,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a dataset before it is read.
+    """The description of a dataset: source, licence, counts and files.
 
     Attributes:
         name, title: for programs and for people.

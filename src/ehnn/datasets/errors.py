@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 class DataError(OSError, ValueError):
-    """A file that is missing, or that could not be downloaded whole and unchanged; ``message`` says which."""
+    """A file is missing, or was not downloaded whole and unchanged; ``message`` names it."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

@@ -80,7 +80,7 @@ def altered(name: str, data_dir: str | os.PathLike[str] | None = None) -> list[P
 
 
 def digest(name: str, data_dir: str | os.PathLike[str] | None = None) -> str:
-    """A checksum of the files of a dataset as `load` finds them, which tells their states apart."""
+    """A checksum of the files of a dataset as `load` finds them; it changes when they change."""
     about = card(name)
     archive = _archive(about, data_dir)
     paths = [archive] if archive is not None else locate(about, data_dir)
@@ -125,7 +125,7 @@ def _read(about: Card, paths: list[Path], seed: int) -> Hypergraph:
 
 
 def _archive(about: Card, data_dir: str | os.PathLike[str] | None) -> Path | None:
-    """The collection's own archive of an unlabelled dataset, where it lies there instead of the .npz file."""
+    """The collection's own archive of an unlabelled dataset, if it is there in place of the .npz file."""
     folder = data_folder(data_dir)
     packed = Path(about.files[0].path)
     if packed.parent.name != "scale":

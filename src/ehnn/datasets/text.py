@@ -17,7 +17,7 @@ from ehnn._utils.validation import short
 
 from .errors import bad_line
 
-# What stands in a label column where the label is not known.
+# Entries of a label column that mean an unknown label.
 MISSING = frozenset({"", "?", "nan", "na", "none", "null", "-1"})
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 
 import numpy as np
 
-# Words that say nothing about what they stand next to; short on purpose.
+# Stop words, which say nothing about the words beside them; a short list on purpose.
 _STOP = """
 about after all an and any are as at be been but by can do for from had has have he her him his how
 if in into is it its me more most my no nor not of off on once only or other our out over own she so

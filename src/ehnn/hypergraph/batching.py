@@ -117,6 +117,6 @@ def _by_member(member: Tensor, num_members: int) -> tuple[Tensor, list[int], Ten
 
 
 def _single(h: Hypergraph) -> Hypergraph:
-    """``h`` as a hypergraph of its own."""
+    """``h`` as a single hypergraph, not a batch."""
     keep = {k: getattr(h, k) for k in (*_ATTRIBUTES, "node_names", "edge_names")}
     return Hypergraph(h.incidence, num_roles=h.num_roles, **keep)

@@ -111,7 +111,7 @@ def assemble(
 def _check_repeated(
     node: Tensor, edge: Tensor, order: Tensor, rows: dict[str, Any], attributes: dict[str, Any]
 ) -> None:
-    """A ValueError if an incidence that is given twice has two weights, or two rows of features.
+    """Raise a ValueError if an incidence that is given twice has two weights, or two rows of features.
 
     ``order`` has the place of the first of each, sorted by hyperedge and node.
     """
@@ -130,9 +130,9 @@ def _check_repeated(
             int(index[at]) if given is None else short(given[int(index[at])])
             for index, given in ((node, attributes.get("node_names")), (edge, attributes.get("edge_names")))
         ]
-        told = " and ".join(short(values[i].tolist()) for i in (int(first[at]), at))
+        both = " and ".join(short(values[i].tolist()) for i in (int(first[at]), at))
         raise ValueError(
-            f"node {names[0]} is given twice in hyperedge {names[1]}, with {name} {told}; give it once"
+            f"node {names[0]} is given twice in hyperedge {names[1]}, with {name} {both}; give it once"
         )
 
 

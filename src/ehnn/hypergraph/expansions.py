@@ -69,7 +69,7 @@ def star_expansion(h: Hypergraph) -> Graph:
 
 
 def dual(h: Hypergraph) -> Hypergraph:
-    """The dual hypergraph: hyperedges become nodes, and each node a hyperedge of those that it is in.
+    """The dual hypergraph: hyperedges become nodes, and each node becomes the set of its hyperedges.
 
     Features, names and batch members change sides; ``y`` is left out. A hyperedge weight becomes a factor of
     the weights of its incidences. Roles and features of incidences stay with them.

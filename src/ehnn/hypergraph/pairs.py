@@ -53,7 +53,7 @@ class SparsePattern:
     t_perm: Tensor
 
     def __post_init__(self) -> None:
-        """Refuse tensors by which a kernel would read memory that is not theirs."""
+        """Refuse tensors that would make a kernel read out of bounds."""
         if not torch.compiler.is_compiling():
             _check_pattern(self)
 
@@ -62,7 +62,7 @@ class SparsePattern:
         cls, num_rows: int, num_cols: int, ptr: Tensor, index: Tensor, t_ptr: Tensor, t_index: Tensor,
         t_perm: Tensor,
     ) -> SparsePattern:  # fmt: skip
-        """A pattern of tensors that this library has made, without the time that the checks take."""
+        """A pattern of tensors that this library has made, without the checks and the time that they take."""
         if torch.compiler.is_compiling():
             return cls(num_rows, num_cols, ptr, index, t_ptr, t_index, t_perm)
         made = object.__new__(cls)
@@ -136,7 +136,7 @@ class SparsePattern:
 
 
 class OwnSums(SparsePattern):
-    """A pattern with its own sums: its rows or columns are spread over ranks, or are a sample."""
+    """A pattern that computes its own sums, because its pairs are on several ranks or are a sample."""
 
     def __post_init__(self) -> None:
         """No kernel reads these."""
@@ -217,7 +217,7 @@ def checked_pairs(ptr: Tensor, index: Tensor, num_cols: int) -> SparsePattern:
 
 
 def check_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> None:
-    """A ValueError unless ``ptr`` and ``index`` are compressed rows with columns that ascend within each."""
+    """Raise a ValueError unless ``ptr`` and ``index`` are compressed rows of ascending columns."""
     for name, tensor in (("pointers of rows", ptr), ("columns of pairs", index)):
         if tensor.dtype != torch.int64 or tensor.dim() != 1:
             raise ValueError(
@@ -234,7 +234,7 @@ def check_sorted(ptr: Tensor, index: Tensor, num_cols: int) -> None:
 
 
 def _check_pattern(p: SparsePattern) -> None:
-    """A ValueError unless the tensors have the shapes and, on a CPU, the range of a pattern."""
+    """Raise a ValueError unless the tensors have the shapes and, on a CPU, the range of a pattern."""
     pairs = (len(p),)
     expected = {
         "ptr": ((p.num_rows + 1,), None), "t_ptr": ((p.num_cols + 1,), None), "index": (pairs, p.num_cols),
@@ -269,7 +269,7 @@ def _split(ptr: Tensor, pairs: int) -> tuple[Tensor, Tensor] | None:
 
 
 def with_short(pairs: SparsePattern, *, rows: bool = False, columns: bool = False) -> SparsePattern:
-    """The pairs, with a note that no row, or no column, is longer than `LONG`: nothing has to be counted."""
+    """The pairs, with a note that no row, or no column, is longer than `LONG`, so that none is counted."""
     return keep(pairs, **({"split": None} if rows else {}), **({"t_split": None} if columns else {}))
 
 

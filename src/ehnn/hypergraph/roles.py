@@ -51,7 +51,7 @@ def nested_roles(roles: Iterable[Iterable[int]], edges: list[tuple[int, ...]]) -
 
 
 def check_one_role(node: Tensor, edge: Tensor, roles: Tensor, pairs: SparsePattern) -> None:
-    """A ValueError if a node has two roles in one hyperedge; ``pairs`` has every (edge, node) once."""
+    """Raise a ValueError if a node has two roles in one hyperedge; ``pairs`` has every (edge, node) once."""
     if len(pairs) == node.shape[0]:
         return
     both, order = pairs_from_coo(
@@ -100,6 +100,6 @@ def _two_sides(e: int, given: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def refuse_roles(roles: Tensor | None, what: str) -> None:
-    """A ValueError where ``what`` cannot see roles, which it would ignore silently."""
+    """Raise a ValueError if there are roles, which ``what`` would ignore silently."""
     if roles is not None:
         raise ValueError(f"{what} does not take roles; use h.replace(roles=None) to ignore them")

@@ -73,7 +73,7 @@ def product(a: Tensor | None, b: Tensor | None) -> Tensor | None:
 
 
 def unless_ones(weights: Tensor | None) -> Tensor | None:
-    """``weights``, or None if all are 1: then nothing is weighed, and nothing is rounded in another way."""
+    """``weights``, or None if all are 1, so that sums are the same bits as without weights."""
     if weights is None or bool((weights == 1).all()):
         return None
     if weights.requires_grad:
@@ -82,6 +82,6 @@ def unless_ones(weights: Tensor | None) -> Tensor | None:
 
 
 def refuse_weights(weights: Tensor | None, name: str, what: str) -> None:
-    """A ValueError where ``what`` would ignore weights called ``name``."""
+    """Raise a ValueError if there are weights called ``name``, which ``what`` would ignore."""
     if unless_ones(weights) is not None:
         raise ValueError(f"{what} does not use {name}; use h.replace({name}=None) to ignore them")

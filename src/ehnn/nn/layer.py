@@ -1,4 +1,4 @@
-"""What every layer ``layer(x, overlap) -> y`` shares."""
+"""The base class of layers ``layer(x, overlap) -> y``."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class EHNNMLP(Layer):
         return ehnn_mlp(x, overlap, self.parts())
 
     def parts(self) -> EhnnMlpParts:
-        """φ₁, φ₂, φ₃, 𝓑 and the settings, for `ehnn.ops.ehnn_mlp`, which is Eq. 7."""
+        """φ₁, φ₂, φ₃, 𝓑 and the settings: what `ehnn.ops.ehnn_mlp`, which computes Eq. 7, needs."""
         settings = self.aggregation, self.scale, self.global_interaction
         return EhnnMlpParts(self.phi1, self.phi2, self.phi3, self.bias, *settings)
 

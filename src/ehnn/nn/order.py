@@ -1,4 +1,4 @@
-"""What a network sees of an order k, l or an overlap size 𝓘."""
+"""Encodings of orders k, l and overlap sizes 𝓘, as networks receive them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""φ and 𝓑: the elementwise networks that know an order."""
+"""φ and 𝓑: the elementwise networks that receive an order."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _OLD_NAMES = {
     "second.weight": "w2", "second.bias": "b2", "third.weight": "w3", "third.bias": "b3",
     "skip.weight": "skip", "net.0.weight": "w1", "net.0.bias": "b1", "net.2.weight": "w2", "net.2.bias": "b2",
 }  # fmt: skip
-"""Of parameters in files that were written before version 0.2."""
+"""Names of parameters in files that were written before version 0.2, and today's."""
 
 
 class Network(Fusable):
-    """A network that owns its weights as plain parameters, by the names of the equations."""
+    """A network whose weights are its own parameters, named as in the equations, without `nn.Linear`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -92,12 +92,12 @@ class Phi(Network, fusable=True):
         return phi(x, codes, orders.pairs, self.weights(), masks, residual)
 
     def weights(self) -> PhiWeights:
-        """The parameters, by their places in the formula."""
+        """The parameters as `ehnn.ops.phi` takes them."""
         hidden = (self.w1, self.b1), (self.w2, self.b2)
         return PhiWeights(self.gamma, self.beta, hidden, (self.w3, self.b3), self.skip)
 
     def masks(self) -> tuple[Mask | None, Mask | None]:
-        """Of the dropout behind each hidden layer, in this step."""
+        """The dropout mask of each hidden layer in this step."""
         return (self.dropout1.mask, self.dropout2.mask) if self.training else (None, None)
 
     def extra_repr(self) -> str:
@@ -129,7 +129,7 @@ class OrderBias(Network, fusable=True):
         self.add_linear(2, d_out, d_out)
 
     def forward(self, orders: Orders) -> Residual:
-        """A row for each distinct order, and the order of each row."""
+        """A row for each distinct order, and the pattern of rows × distinct orders."""
         codes = self.encoding.of(orders, self.w1.dtype)
         return F.linear(F.linear(codes, self.w1, self.b1).relu(), self.w2, self.b2), orders.pairs
 

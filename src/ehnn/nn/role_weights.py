@@ -55,7 +55,7 @@ class RoleLookupWeights(nn.Module):
         return f"source_orders={self.source_orders}, target_orders={self.target_orders}"
 
     def check(self, source_orders: Iterable[Order], target_orders: Iterable[Order]) -> None:
-        """A ValueError for role counts outside the table."""
+        """Raise a ValueError for role counts outside the table."""
         for name, orders, known in (
             ("source", source_orders, self.source_orders),
             ("target", target_orders, self.target_orders),

@@ -110,7 +110,7 @@ class EHNNTransformer(Layer):
         return segment_softmax_sum(value, logits.to(value.dtype), pairs).flatten(1)
 
     def _dropped(self, y: Tensor, overlap: Overlap) -> Tensor:
-        """Dropout of its own for the rows of 𝓘 ≥ 1 and of 𝓘 = 0."""
+        """``local_dropout`` on the rows of 𝓘 ≥ 1 and ``global_dropout`` on those of 𝓘 = 0."""
         if not self.global_interaction:
             return self.local_dropout(y)
         drops = self.local_dropout, self.global_dropout

@@ -64,13 +64,13 @@ class LookupWeights(nn.Module):
         return f"source_orders={self.source_orders}, target_orders={self.target_orders}"
 
     def check(self, source_orders: Iterable[Order], target_orders: Iterable[Order]) -> None:
-        """A ValueError for an order outside the table."""
+        """Raise a ValueError for an order outside the table."""
         check_known("source", source_orders, self.source_orders)
         check_known("target", target_orders, self.target_orders)
 
 
 def check_known(name: str, orders: Iterable[Order], known: Sequence[Order]) -> None:
-    """A ValueError for an order that is not in a table."""
+    """Raise a ValueError for an order that is not in a table."""
     unknown = set(orders) - set(known)
     if unknown:
         first = sorted(unknown, key=_as_tuple)[0]
@@ -120,4 +120,4 @@ class HyperWeights(nn.Module):
         return self.bias_net(self.encoding(orders).to(self.bias_net[0].weight.dtype))
 
     def check(self, source_orders: Iterable[Order], target_orders: Iterable[Order]) -> None:
-        """Any order will do."""
+        """Accept any order."""

@@ -1,4 +1,4 @@
-"""Which implementation of an operation runs: an ordered table for each, and one place that decides.
+"""Choose the implementation of an operation from an ordered table.
 
 An implementation returns the reason why it does not take given arguments, or None. The first that returns
 None runs; the last, ``naive``, is the definition and takes everything.
@@ -234,7 +234,7 @@ class Choice:
 
 
 class Explanation(tuple[Choice, ...]):
-    """What `explain` found, in the order in which operations ran first."""
+    """The choices that `explain` found, in the order in which operations first ran."""
 
     def ran(self, operation: str) -> set[str]:
         """The implementations that ran for an operation."""

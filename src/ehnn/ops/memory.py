@@ -1,4 +1,4 @@
-"""Bounded memory for φ: rows are taken in chunks, and their activations are recomputed when needed."""
+"""Bounded memory for φ: rows are processed in chunks, and activations recomputed in the backward pass."""
 
 from __future__ import annotations
 

@@ -94,5 +94,5 @@ def total_of(part: Tensor) -> Tensor:
 
 @cache
 def processors(device: torch.device) -> int:
-    """Of a GPU; a few in Triton's interpreter."""
+    """The number of multiprocessors of a GPU; 2 in Triton's interpreter."""
     return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 2

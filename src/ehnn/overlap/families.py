@@ -74,7 +74,7 @@ def resolve(h: Hypergraph, family: Family, role: str, max_pairs: int = MAX_PAIRS
 
 
 def _hyperedges(h: Hypergraph, batch: Tensor) -> FamilyRows:
-    """The hyperedges of ``h``; one role, whichever it is, is no mark."""
+    """The hyperedges of ``h``; a single role is the same as no roles."""
     weight, pair_weight = unless_ones(h.edge_weight), unless_ones(h.incidence_weight)
     rows = FamilyRows(h.incidence, batch, weight=weight, pair_weight=pair_weight)
     return rows if h.num_roles == 1 else replace(rows, roles=h.roles, num_roles=h.num_roles)
@@ -99,7 +99,7 @@ def _singletons(h: Hypergraph) -> SparsePattern:
 
 
 def _nodes_then_edges(h: Hypergraph) -> FamilyRows:
-    """With roles, nodes have one of their own: {v} is neither a tail nor a head."""
+    """The family ``"all"``. With roles, nodes get an extra role: {v} is neither a tail nor a head."""
     n, edges = h.num_nodes, _hyperedges(h, h.edge_batch)
     nodes = torch.arange(n + 1, device=h.device)
     ptr = torch.cat([nodes, h.incidence.ptr[1:] + n])
@@ -146,7 +146,7 @@ def _empty(h: Hypergraph) -> SparsePattern:
 
 
 def _candidate_batch(h: Hypergraph, family: Hypergraph, role: str) -> Tensor:
-    """The member of ``h`` that each candidate lies in."""
+    """The member of ``h`` that each candidate belongs to."""
     if h.num_members == 1:
         return torch.zeros_like(family.edge_batch)
     if family.num_members == h.num_members and torch.equal(family.node_batch, h.node_batch):

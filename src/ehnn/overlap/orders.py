@@ -29,7 +29,7 @@ class Orders:
         codes: constants that layers have computed from the values, such as their encodings; see `once`.
         whole: of a part of the rows (`part`) the number of its first row, and how many rows there are in all;
             None of all rows.
-        parts: those that have been asked for.
+        parts: parts that `part` has made so far.
 
     >>> from ehnn import Hypergraph
     >>> orders = Hypergraph.from_edges([[0, 1], [1, 2, 3], [4, 5]]).overlap("edges", "nodes").source_orders

@@ -15,7 +15,7 @@ from .orders import Orders
 
 @dataclass(frozen=True, eq=False)
 class SourceSizes:
-    """The (source, 𝓘) that occur: a *slot* is a source and a size 𝓘 of its overlap with some target.
+    """The pairs (source, 𝓘) that occur. A *slot* is a source and a size 𝓘 of its overlap with some target.
 
     Attributes:
         local: ``SparsePattern`` of groups × slots.

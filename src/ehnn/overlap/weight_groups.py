@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class WeightGroups:
-    """Fine groups: (target, 𝓘, k), sorted so that those of one triplet (k, l, 𝓘) stand together.
+    """Fine groups: (target, 𝓘, k), sorted so that those of one triplet (k, l, 𝓘) are consecutive.
 
     Attributes:
         local: ``SparsePattern`` of fine groups × sources.
@@ -48,7 +48,7 @@ def make_weight_groups(o: Overlap) -> WeightGroups:
     group_of, k_of = torch.div(key, max(num_k, 1), rounding_mode="floor"), key % max(num_k, 1)
     target_of, size_of = target[group_of], o.sizes.index[group_of]
     label = (k_of * max(num_l, 1) + o.target_orders.index[target_of]) * max(num_i, 1) + size_of
-    # Fine groups are renumbered so that equal triplets stand together.
+    # Fine groups are renumbered so that equal triplets are consecutive.
     label, order = torch.sort(label, stable=True)
     rank = torch.empty_like(order)
     rank[order] = torch.arange(order.shape[0], device=order.device)

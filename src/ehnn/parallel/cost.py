@@ -86,7 +86,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class StepSeconds:
-    """Seconds of a training step of one rank: of its own work, and of the ``exchange`` with others.
+    """Seconds of a training step of one rank: for its own work, and for the ``exchange`` with others.
 
     >>> StepSeconds(own=1.0, exchange=0.25).total
     1.25
@@ -97,12 +97,12 @@ class StepSeconds:
 
     @property
     def total(self) -> float:
-        """As if ranks only waited during an exchange; what they compute meanwhile makes a step shorter."""
+        """The sum of both: an upper bound, since ranks also compute during an exchange."""
         return self.own + self.exchange
 
 
 def step_terms(nodes: float, edges: float, incidences: float, width: int) -> tuple[float, ...]:
-    """What the first six numbers of a `Machine` are multiplied by, for the share of one rank.
+    """The factors of the first six numbers of a `Machine`, for the share of one rank.
 
     >>> step_terms(10, 5, 30, width=2)
     (1.0, 20.0, 10.0, 40.0, 20.0, 60.0)

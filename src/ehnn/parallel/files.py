@@ -150,7 +150,7 @@ SCHEMA = {
 
 
 def check_sizes(directory: str | Path) -> None:
-    """A ValueError names a shard that is missing or has another size than the manifest says; reads none."""
+    """Raise a ValueError that names a shard that is missing or has a wrong size; none is read."""
     for entry in read_manifest(directory)["files"]:
         path = Path(directory) / entry["name"]
         found = path.stat().st_size if path.exists() else None

@@ -56,7 +56,7 @@ def ghosts(pairs: SparsePattern, part: Tensor, ranks: int) -> int:
 
 
 def _breadth_first(h: Hypergraph) -> Tensor:
-    """The nodes in an order that follows hyperedges: neighbours stand near each other."""
+    """The nodes in an order that follows hyperedges: neighbours are near each other."""
     from scipy.sparse import bmat, csr_array
     from scipy.sparse.csgraph import reverse_cuthill_mckee
 

@@ -38,7 +38,7 @@ class Partition:
 
 @dataclass(frozen=True)
 class CutReport:
-    """What a partition costs.
+    """The cost of a partition.
 
     Attributes:
         ranks, method: of the partition.

@@ -58,17 +58,17 @@ class Plan:
 
     @cached_tensors
     def alone(self) -> int:
-        """How many own rows, from the first, are ghosts of no other rank."""
+        """The number of own rows before the first one that is a ghost of another rank."""
         return int(self.sends.min()) if len(self.sends) else self.own
 
     @property
     def ahead(self) -> int:
-        """How many of the `alone` rows are computed while the others are exchanged: none if few are."""
+        """The number of `alone` rows that are computed during the exchange; 0 if few rows are exchanged."""
         return self.alone if FEW * (self.ghosts + len(self.sends)) >= self.own else 0
 
     @cached_tensors
     def _sent(self) -> dict[int, SparsePattern]:
-        """``SparsePattern`` of sent rows × own rows, without the first ones, by how many these are."""
+        """By ``first``: ``SparsePattern`` of sent rows × own rows from ``first`` on."""
         return {}
 
     def with_ghosts(self, *values: Tensor) -> tuple[Tensor, ...]:
@@ -104,7 +104,7 @@ class Plan:
         return self.ranks.exchange(rows, self.receive, self.send)
 
     def known(self, values: Tensor) -> Tensor:
-        """``[own, …] → [own + ghosts, …]``: constants, as they are whatever the wire; not differentiable."""
+        """``[own, …] → [own + ghosts, …]``: constants, sent without rounding; not differentiable."""
         sent = side_by_side([values.index_select(0, self.sends)]).view(torch.uint8)
         ghosts = self.ranks.exchange(sent, self.send, self.receive).view(values.dtype)
         return torch.cat([values, ghosts.reshape(-1, *values.shape[1:])])
@@ -119,7 +119,7 @@ class Plan:
         return dataclasses.replace(self, own=own, sends=place[self.sends])
 
     def behind(self, counts: Sequence[int]) -> Plan:
-        """The same exchange where ``counts[p]`` other rows stand before the own rows of each rank p."""
+        """The same exchange where ``counts[p]`` other rows come before the own rows of each rank p."""
         here = counts[self.ranks.rank]
         before = torch.tensor(counts, device=self.remote.device)
         remote = self.remote + before[self.owner]
@@ -145,9 +145,9 @@ class Plan:
 
 
 def ask(ranks: Ranks, owner: Tensor, wanted: Tensor) -> tuple[Tensor, tuple[int, ...], tuple[int, ...]]:
-    """Tell every owner what is wanted of it; both ``[ghosts]``, ``owner`` ascending.
+    """Ask every owner for the rows ``wanted``; both ``[ghosts]``, ``owner`` ascending.
 
-    Returns what the others want of this rank (in order of rank), how many rows go to each, and how many
+    Returns the rows that others ask of this rank (in order of rank), how many rows go to each, and how many
     come from each.
     """
     receive = torch.bincount(owner, minlength=ranks.size)

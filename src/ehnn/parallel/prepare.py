@@ -16,7 +16,7 @@ from .owners import partition
 
 
 def shard_folder(directory: str | Path, ranks: int) -> Path:
-    """Where a run keeps its shards for ``ranks`` ranks."""
+    """The folder in which a run keeps its shards for ``ranks`` ranks."""
     return Path(directory) / f"shards-{ranks:05d}"
 
 

@@ -20,7 +20,7 @@ _Found = TypeVar("_Found")
 PATIENCE = timedelta(days=1)
 """How long the others wait for what rank 0 does alone."""
 WIRES: dict[str, torch.dtype | None] = {"exact": None, "bfloat16": torch.bfloat16}
-"""How rows of numbers are sent: as they are, or rounded."""
+"""How rows of numbers are sent: exactly, or rounded."""
 
 
 @dataclass
@@ -147,17 +147,17 @@ class Ranks:
         return torch.unique(every.reshape(-1, values.shape[1]), dim=0)
 
     def agree(self, problem: str | None) -> None:
-        """A ValueError on all ranks that names each ``problem``, if any: none waits for one that stopped."""
+        """Raise a ValueError on all ranks if any has a ``problem``, so that none waits for it."""
         problems: list[str | None] = [problem]
         if self.size > 1:
             problems = [None] * self.size
             dist.all_gather_object(problems, problem, group=self.group)
-        told = [f"rank {i}: {p}" for i, p in enumerate(problems) if p is not None]
-        if told:
-            raise ValueError("; ".join(told))
+        found = [f"rank {i}: {p}" for i, p in enumerate(problems) if p is not None]
+        if found:
+            raise ValueError("; ".join(found))
 
     def together(self, work: Callable[[], _Found]) -> _Found:
-        """What ``work`` gives on this rank; its ValueError on any rank is raised on all, as by `agree`."""
+        """The result of ``work`` on this rank; a ValueError on any rank is raised on all, as by `agree`."""
         try:
             found = work()
         except ValueError as error:
@@ -241,10 +241,10 @@ def _end_with(launcher: int) -> None:
 
 
 def _attempt() -> str:
-    """What tells this start of the ranks from the starts before it.
+    """A name of this start of the ranks, other than those of earlier starts.
 
     torchrun's store outlives a restart, and with it the addresses of ranks that are dead: a rank that reads
-    one waits for ever. Several hosts each count their own restarts, so there the count cannot tell; the
+    one waits for ever. Several hosts each count their own restarts, so there the count is no use; the
     variable in `docs/scaling.md` makes a new store for every start.
     """
     alone = os.environ.get("GROUP_WORLD_SIZE", "1") == "1"

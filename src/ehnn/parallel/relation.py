@@ -78,7 +78,7 @@ class ShardedOverlap(Overlap, OwnSchedule):
         return several and isinstance(self.source_to_group, (PushPairs, PullPairs))
 
     def run_steps(self, x: Tensor, steps: Steps) -> Tensor:
-        """As in `OwnSchedule`. During an exchange this rank computes rows that no other rank has or needs.
+        """Run the steps; during an exchange this rank computes rows that no other rank has or needs.
 
         The sums over members come before or after the exchange: during it they would wait for it.
         """
@@ -171,7 +171,7 @@ class ShardedOverlap(Overlap, OwnSchedule):
 
 
 def _stacked(rows: list[Tensor]) -> Tensor:
-    """One below the other; no copy of one alone."""
+    """The rows of all parts, without a copy if there is one part."""
     return rows[0] if len(rows) == 1 else torch.cat(rows)
 
 

@@ -1,4 +1,4 @@
-"""`SparsePattern` of which only some were drawn: sums are estimates, rescaled to be right on average."""
+"""A `SparsePattern` of which only some pairs were drawn: sums are estimates, rescaled to be unbiased."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ehnn.ops.softmax_sum.cpu import narrow
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Drawn pairs: ``scale [num_rows]`` and ``weight [num_cols]`` say how many pairs each stands for.
+    """Drawn pairs: ``scale [num_rows]`` and ``weight [num_cols]`` say how many pairs each represents.
 
     ``factors [pairs]``, in row order, are weights of hyperedges and incidences: they multiply the terms of a
     sum, and not the denominator of a softmax.
@@ -44,8 +44,8 @@ class Part:
 class SampledPairs(OwnSums):
     """A pattern of which some pairs were drawn; `ehnn.ops` estimates sums over all of them.
 
-    ``lengths`` are the true ones. A sum is unbiased: every pair counts as many as it stands for. A softmax
-    sum is a ratio of two unbiased sums, so it is biased, less and less with more pairs.
+    ``lengths`` are those of the whole pattern. A sum is unbiased, since a drawn pair has the weight of the
+    pairs that it represents. A softmax sum is a ratio of two unbiased sums; its bias falls with more pairs.
     """
 
     parts: tuple[Part, ...]
@@ -84,8 +84,8 @@ class SampledPairs(OwnSums):
     def reduce_softmax(self, x: Tensor, logits: Tensor) -> Tensor:
         """The estimate of `ehnn.ops.segment_softmax_sum`: one shift per head, then two sums.
 
-        Where the logits of a head lie so far apart that the smaller ones would vanish beside the largest, the
-        shift is the largest logit of each row.
+        If the logits of a head differ so much that the smaller ones would underflow, the shift is the largest
+        logit of each row.
         """
         if not x.shape[0]:
             return self.reduce_sum(x)

@@ -141,7 +141,7 @@ def _sizes(code: Tensor, codes: int, with_roles: bool, to_nodes: bool) -> Orders
 
 
 def _orders(s: Sample, family: str, with_roles: bool) -> Orders:
-    """Of each row; with roles as a vector of role counts, nodes beside hyperedges in a role of their own."""
+    """The order of each row; with roles a vector of role counts, where nodes have an extra role in "all"."""
     ones = torch.ones_like(s.node_ids)
     if not with_roles:
         orders = {"nodes": ones, "edges": s.true_orders, "all": torch.cat([ones, s.true_orders])}
@@ -161,7 +161,7 @@ def _totals(s: Sample, source: str) -> list[int]:
 
 
 def _pool(s: Sample, source: str) -> Part:
-    """The sum over all sources from the seeds: each stands for N / seeds nodes and their share of edges."""
+    """The sum over all sources from the seeds: each represents N / seeds nodes and their share of edges."""
     factor = s.totals[0] / max(s.num_seeds, 1)
     node = torch.zeros(s.num_nodes, dtype=torch.float64, device=s.device)
     node[: s.num_seeds] = factor

@@ -73,13 +73,13 @@ class Shard(Hypergraph):
         return self.incidence.inner.ptr.device
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> Shard:
-        """This shard on another device, where overlaps are made anew: all ranks move together."""
+        """This shard on another device, where overlaps are computed again: all ranks move together."""
         moved = super().to(device, non_blocking)
         assert isinstance(moved, Shard)
         return self if moved is self else dataclasses.replace(moved, _families={}, _overlaps={})
 
     def replace(self, **changes: Any) -> Shard:
-        """As `Hypergraph.replace`."""
+        """`Hypergraph.replace`, for a shard."""
         changed = super().replace(**changes)
         assert isinstance(changed, Shard)
         same = changed._overlaps is self._overlaps

@@ -38,7 +38,7 @@ class SizedGroups:
 
 
 def sized_groups(h: Shard, sources: ShardFamily, targets: ShardFamily, max_pairs: int) -> SizedGroups:
-    """Who meets whom in how many nodes, for own targets. A collective.
+    """The groups of own targets: which sources share how many nodes with them. A collective.
 
     Every rank counts the nodes that hyperedges share among its *own* nodes and sends the counts to the
     owners of the targets, who add them up.
@@ -118,6 +118,6 @@ def _addresses(h: Shard, family: ShardFamily) -> tuple[Tensor, Tensor]:
 
 
 def _distinct(values: Tensor) -> tuple[Tensor, Tensor]:
-    """The distinct values, ascending, and a place of each."""
+    """The distinct values, ascending, and the index of an occurrence of each."""
     distinct, where = torch.unique(values, return_inverse=True)
     return distinct, torch.zeros_like(distinct).scatter(0, where, arange_like(where))

@@ -150,5 +150,5 @@ def _given(folder: Folder, item: Item, what: str, counted: str, axis: int = 0) -
 
 
 def _stretch(counts: list[int], rank: int) -> tuple[int, int]:
-    """Where the rows of a rank begin, and how many there are."""
+    """The first row of a rank, and the number of its rows."""
     return sum(counts[:rank]), counts[rank]

@@ -81,9 +81,9 @@ def save_node_range(folder: Folder, item: Item) -> dict[str, Any]:
 def _stretches(
     folder: Folder, names: Sequence[str], begin: int, end: int, attributes: Sequence[str] = ()
 ) -> tuple[np.ndarray, ...]:
-    """Of files of pairs that are sorted by their first number: those from ``begin`` to ``end``.
+    """The pairs from ``begin`` to ``end`` of files that are sorted by the first number of a pair.
 
-    Then the same stretches of the files of ``attributes``.
+    Then the same pairs of the files of ``attributes``.
     """
     parts: list[list[np.ndarray]] = [[] for _ in range(1 + len(attributes))]
     for name in names:

@@ -57,7 +57,7 @@ class Input:
         return cls(tuple(str(p.resolve()) for p in found), tuple(columns), ids)
 
     def to_dict(self) -> dict[str, Any]:
-        """What tells inputs apart: names, sizes and times of the files, and the columns."""
+        """What identifies the input: names, sizes and times of the files, and the columns."""
         stats = [(f, Path(f).stat()) for f in self.files]
         return {
             "files": [[f, s.st_size, s.st_mtime_ns] for f, s in stats], "columns": list(self.columns),
@@ -155,8 +155,8 @@ class _reading:
         import pyarrow as pa
 
         if isinstance(error, pa.ArrowException) or (isinstance(error, OSError) and error.errno is None):
-            told = " ".join(str(error).split())[:200]
-            raise ValueError(f"{self.file} cannot be read; it may be cut off or damaged: {told}") from error
+            reason = " ".join(str(error).split())[:200]
+            raise ValueError(f"{self.file} cannot be read; it may be cut off or damaged: {reason}") from error
 
 
 def _format(path: Path) -> str | None:

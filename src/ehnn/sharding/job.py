@@ -38,7 +38,7 @@ _CELL = 40
 
 @dataclass(frozen=True)
 class Job:
-    """What to make shards of, and how.
+    """The settings of a job that makes shards.
 
     Args:
         data: the table of incidences: a Parquet, Arrow or CSV file, or a folder of them.
@@ -114,7 +114,7 @@ class Job:
         return edges, None if self.nodes is None else Input.find(self.nodes, self.columns.names, ids=1)
 
     def identity(self) -> dict[str, Any]:
-        """What the shards depend on: not the workers, but the rows of a piece."""
+        """What the shards depend on: the rows of a piece, but not the number of workers."""
         edges, table = self.inputs()
         names = (
             "ranks",
@@ -372,7 +372,7 @@ def names_file(rank: int, ranks: int) -> str:
 
 
 def save_mass(folder: Folder, item: Item) -> None:
-    """What each node of a range costs its rank; `ehnn.parallel.growing.work` has the reasons."""
+    """Save the cost of each node of a range for its rank; `ehnn.parallel.growing.work` has the reasons."""
     from ehnn.parallel.growing import _NODE, _ROW
 
     degrees, edges = (

@@ -86,7 +86,7 @@ class Steps:
 
     Attributes:
         path: the folder of the job.
-        report: told of each finished step: its name, tasks, seconds, and the peak memory of a process.
+        report: called after each step with its name, tasks, seconds, and the peak memory of a process.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Steps:
         (path / "done").mkdir(parents=True, exist_ok=True)
 
     def run(self, step: str, function: Callable[[Folder, Item], Any], items: Sequence[Item]) -> list[Any]:
-        """What ``function(folder, item)`` returns (JSON values) for each item."""
+        """The results of ``function(folder, item)`` (JSON values) for all items."""
         start = time.perf_counter()
         records = [_finished(self.path, step, i, item) for i, item in enumerate(items)]
         missing = [(i, items[i]) for i, record in enumerate(records) if record is None]

@@ -108,7 +108,7 @@ class NodeClassification:
 
     @property
     def evaluated(self) -> Hypergraph:
-        """What the models see when they are scored."""
+        """The hypergraph on which the models are scored."""
         return self.h
 
 

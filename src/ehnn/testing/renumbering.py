@@ -24,7 +24,7 @@ class Renumbering:
         return h.permute_nodes(self.nodes).permute_edges(self.edges)
 
     def of_rows(self, h: Hypergraph, family: str) -> Tensor:
-        """``[rows]`` the new place of each row of the family of ``h``."""
+        """``[rows]`` the new index of each row of the family of ``h``."""
         if family == "incidences":
             node, edge = h.index.cpu()
             return torch.argsort(torch.argsort(self.edges[edge] * h.num_nodes + self.nodes[node]))
@@ -38,7 +38,7 @@ class Renumbering:
 
 
 def renumberings(h: Hypergraph, trials: int, seed: int) -> Iterator[Renumbering]:
-    """For each trial: a renumbering of the nodes, one of the hyperedges, and one of both."""
+    """Three renumberings for each trial: of the nodes, of the hyperedges, and of both."""
     if trials < 1:
         raise ValueError(f"trials must be at least 1, got {trials}")
     generator = torch.Generator().manual_seed(seed)

@@ -100,5 +100,5 @@ class TrainConfig:
         return next((factor for prefix, factor in self.lr_factors if name.startswith(prefix)), 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON."""
+        """The settings as JSON values."""
         return asdict(self)

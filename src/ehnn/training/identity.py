@@ -1,4 +1,4 @@
-"""What must agree before a training continues from a checkpoint."""
+"""Checks that a checkpoint belongs to the training that continues from it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .config import TrainConfig
 from .runs import Runs
 
 _FREE = ("checkpoint_every", "cuda_graph")
-"""What may differ when a training continues from its checkpoint."""
+"""Settings that may differ when a training continues from its checkpoint."""
 
 
 def identity(runs: Runs, config: TrainConfig) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def identity(runs: Runs, config: TrainConfig) -> dict[str, Any]:
 
 
 def check_same(directory: Path, there: dict[str, Any], here: dict[str, Any]) -> None:
-    """A ValueError names what is not the same in two identities."""
+    """Raise a ValueError that names what differs between two identities."""
     if there != here:
         names = shortened(", ".join(differences(there, here)), 300)
         raise ValueError(
@@ -39,10 +39,10 @@ def check_same(directory: Path, there: dict[str, Any], here: dict[str, Any]) -> 
 
 
 def differences(there: dict[str, Any], here: dict[str, Any]) -> list[str]:
-    """Names of what is not the same in two identities; ``in_a_row``: one was trained on a CPU."""
+    """Names of what differs between two identities; ``in_a_row``: one was trained on a CPU."""
     config = {**there["config"], **here["config"]}
-    told = [name for name in config if there["config"].get(name) != here["config"].get(name)]
-    return told + [k for k in {**there, **here} if k != "config" and there.get(k) != here.get(k)]
+    changed = [name for name in config if there["config"].get(name) != here["config"].get(name)]
+    return changed + [k for k in {**there, **here} if k != "config" and there.get(k) != here.get(k)]
 
 
 def _plain_attributes(module: nn.Module) -> dict[str, Any]:

@@ -121,7 +121,7 @@ class _Trainer:
         self.board = Board(self.directory, self.epoch)
 
     def run(self, label: str, quiet: bool, end: float | None = None) -> Result:
-        """All epochs that are left, or those that are over before the time ``end``."""
+        """Run the remaining epochs, or as many as end before the time ``end``."""
         try:
             with self._random():
                 self._run(label, quiet, end)
@@ -132,7 +132,7 @@ class _Trainer:
 
     @contextmanager
     def _random(self) -> Iterator[None]:
-        """Models that draw random numbers as they train draw those of the seed, in this thread alone.
+        """Random numbers of a model in training come from generators with the seed, in this thread alone.
 
         On a GPU recorded graphs use the generator of the process, so such fits wait for each other.
         """

@@ -1,4 +1,4 @@
-"""Random numbers of one thread: drawn from generators of its own, not from those of the process."""
+"""Random numbers of one thread, drawn from its own generators and not from those of the process."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class OwnRandom(TorchFunctionMode):
 
 
 def _device(args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.device:
-    """The device on which a function draws: that of its tensor, or the one it is told."""
+    """The device on which a function draws: that of its first tensor, or its argument ``device``."""
     tensors = (value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
     first = next(tensors, None)
     if first is not None:

@@ -32,10 +32,10 @@ class Moving(Protocol):
 
     @property
     def layout(self) -> Hashable:
-        """What all batches have in common that can take each other's place."""
+        """A key: a batch can be copied over another one with the same layout."""
 
     def to_device(self, device: torch.device | str, /) -> Any:
-        """This on a device, with a method ``copy_from`` for others of its layout."""
+        """This batch on a device, with a method ``copy_from`` for others of its layout."""
 
 
 class _Recorded(NamedTuple):
@@ -49,7 +49,7 @@ class Replayed:
 
     Most batches occur again as the same object. A `Moving` batch is copied over an earlier one of its layout.
     A batch that is not ``reusable`` is given to ``fn`` each time. A batch that its task drops is forgotten,
-    so a task that makes all batches anew does not fill the memory.
+    so a task that makes new batches in each epoch does not fill the memory.
 
     The first call runs ``fn``; the second records it (``fn`` must then only launch work on the GPU: no
     synchronisation); later calls replay. What ``fn`` reads and changes (parameters, optimiser state,

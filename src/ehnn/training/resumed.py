@@ -20,7 +20,7 @@ _MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
 def check_state(path: Path, state: Any, runs: int) -> None:
-    """A ValueError if the JSON of the checkpoint at ``path`` is not that of ``runs`` runs."""
+    """Raise a ValueError if the JSON of the checkpoint at ``path`` is not that of ``runs`` runs."""
 
     def numbers(value: Any) -> bool:
         """a list with a number for each run"""
@@ -46,7 +46,7 @@ def check_tensors(
     kept: Mapping[str, Mapping[str, Tensor]],
     optimizer: torch.optim.Optimizer,
 ) -> None:
-    """A ValueError if there is not a finite tensor ``part.name`` like each of ``kept``.
+    """Raise a ValueError unless there is a finite tensor ``part.name`` for each tensor of ``kept``.
 
     It must have the same shape and dtype. The rest must be the state of the optimiser and random numbers.
     """

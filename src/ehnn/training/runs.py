@@ -123,7 +123,7 @@ class Runs:
         return vmap(one, in_dims=dims)(parameters, buffers, x)
 
     def _call(self, values: dict[str, Tensor], h: Hypergraph, x: Tensor | None) -> Tensor:
-        """The model with other tensors in the places of its own; `torch.func.functional_call` searches for
+        """The model with other tensors in place of its own; `torch.func.functional_call` searches for
         the places in every call, which takes as long as a small model."""
         kept = [owner[name] for owner, name, _ in self._places]
         try:
@@ -152,7 +152,7 @@ class Runs:
 
     @property
     def in_a_row(self) -> bool:
-        """Whether the parameters lie in one tensor."""
+        """Whether the parameters are pieces of one tensor."""
         return self._flat is not None
 
     def by_factor(self, factor: Callable[[str], float]) -> dict[float, list[Tensor]]:
@@ -178,7 +178,7 @@ class Runs:
         for name, leaf in self._alone.items():
             if leaf.grad is not None:
                 self.parameters[name].grad, leaf.grad = leaf.grad.unsqueeze(0), None
-        for parameter in self._learned().values():  # as of parameters in a row
+        for parameter in self._learned().values():  # as flat parameters have
             parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
     def gradients(self) -> list[Tensor]:
@@ -253,13 +253,13 @@ class _Flat:
         }
 
     def part(self, names: Sequence[str]) -> Tensor:
-        """Neighbours, as one leaf."""
+        """Neighbouring parameters as one leaf."""
         own = slice(self.ends[names[0]] - self.pieces[names[0]].numel(), self.ends[names[-1]])
         return _leaf(self.values[own], self.gradients[own])
 
 
 def _in_a_row(parameters: dict[str, Tensor]) -> _Flat | None:
-    """On a CPU, for parameters of one dtype. On a GPU gradients that are added to cost a launch each."""
+    """The flat parameters; None on a GPU, where each gradient would cost a launch, or for several dtypes."""
     same = {(p.dtype, p.device.type) for p in parameters.values()}
     return _Flat(parameters) if len(same) == 1 and next(iter(same))[1] == "cpu" else None
 
@@ -272,14 +272,14 @@ def _leaf(value: Tensor, gradient: Tensor | None, learned: bool = True) -> Tenso
 
 
 def _alone(parameter: Tensor) -> Tensor:
-    """Without the dimension for runs, in the same memory, its gradient too."""
+    """The parameter and its gradient without the dimension for runs, in the same memory."""
     gradient = parameter.grad
     own = None if gradient is None else gradient.squeeze(0)
     return _leaf(parameter.squeeze(0), own, parameter.requires_grad)
 
 
 def _places(model: nn.Module) -> list[tuple[dict[str, Any], str, str]]:
-    """Where each parameter and buffer stands: the dictionary of its module, its name there, its full name."""
+    """For each parameter and buffer: the dictionary of its module, its name there, its full name."""
     names = {id(t): key for key, t in (*model.named_parameters(), *model.named_buffers())}
     dictionaries = [d for module in model.modules() for d in (module._parameters, module._buffers)]
     return [(d, name, names[id(t)]) for d in dictionaries for name, t in d.items() if t is not None]

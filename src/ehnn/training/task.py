@@ -55,7 +55,7 @@ class NotFiniteError(RuntimeError):
 
 @dataclass
 class Result:
-    """What came out of `fit`.
+    """The result of `fit`.
 
     Attributes:
         runs: the models, with the parameters of the last epoch (not averaged).

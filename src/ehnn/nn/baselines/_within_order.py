@@ -38,7 +38,7 @@ def _within_order(incidence: SparsePattern, dtype: torch.dtype) -> Tensor:
 
 
 def _eigenvector(members: SparsePattern, stars: SparsePattern) -> Tensor:
-    """Of H Hᵀ, by power iteration."""
+    """Eigenvector centrality of H Hᵀ, by power iteration."""
     x = torch.ones(members.num_cols, 1, dtype=torch.float64, device=members.ptr.device)
     for _ in range(_STEPS):
         x = segment_sum(segment_sum(x, members), stars)

@@ -20,7 +20,7 @@ from ..phi.calls import CMask
 
 
 class Kind(NamedTuple):
-    """How a layer sees a relation.
+    """The settings on which a `KernelRelation` depends.
 
     Attributes:
         d: width.
@@ -29,7 +29,7 @@ class Kind(NamedTuple):
         mean: means, not sums.
         scale: a factor on them.
         pooled: whether there is the term 𝓘 = 0.
-        hidden: whether hidden layers are kept for the gradient, or made again.
+        hidden: whether hidden layers are kept for the gradient; else they are recomputed.
     """
 
     d: int
@@ -136,7 +136,7 @@ class _Scratch(threading.local):
 
 _scratch = _Scratch()
 Places = list[int]
-"""Where the eight parameters of φ₁, φ₂ and φ₃ and the four of the bias are; 0 for those that are not."""
+"""Addresses of the eight parameters of φ₁, φ₂ and φ₃ and of the four of the bias; 0 for missing ones."""
 
 
 def forward(

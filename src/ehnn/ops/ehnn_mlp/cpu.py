@@ -112,7 +112,7 @@ def relation_of(overlap: Overlap, x: Tensor, parts: EhnnMlpParts) -> KernelRelat
 
 
 class Layout:
-    """The shapes of the parameters, and where each gradient is in one tensor of them all."""
+    """The shapes of the parameters, and the offset of each gradient in one flat tensor."""
 
     def __init__(self, d: int, code: int, norm: bool, bias: bool) -> None:
         phi = [*[(d,)] * (2 * norm), (d, d + code), (d,), (d, d), (d,), (d, d), (d,)]
@@ -125,7 +125,7 @@ class Layout:
         self.offsets = self.whole(starts[:-1])
 
     def places(self, given: Sequence[Tensor]) -> list[int]:
-        """Where the parameters are, and 0 for those that the layer does not have."""
+        """The address of each parameter; 0 for those that the layer does not have."""
         return self.whole([p.data_ptr() for p in given])
 
     def whole(self, at: list[int]) -> list[int]:
@@ -148,7 +148,7 @@ def _layout_of(x: Tensor, parts: EhnnMlpParts) -> Layout:
 
 @dataclass(eq=False)
 class Call:
-    """What is constant in a call."""
+    """The constants of a call."""
 
     relation: KernelRelation
     layout: Layout

@@ -49,7 +49,7 @@ class EhnnMlpParts:
 
     @cached_property
     def masks(self) -> list[Mask | None]:
-        """Of the two dropouts of φ₁, φ₂ and φ₃."""
+        """The masks of the two dropouts of φ₁, φ₂ and φ₃."""
         return [mask for phi in self.modules[:3] for mask in phi.masks()]
 
 

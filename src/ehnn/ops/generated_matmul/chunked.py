@@ -1,4 +1,4 @@
-"""A bounded number of matrices at a time; they are made again in the backward pass."""
+"""A bounded number of matrices at a time, which are recomputed in the backward pass."""
 
 from __future__ import annotations
 

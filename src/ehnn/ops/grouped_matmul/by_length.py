@@ -19,7 +19,7 @@ def run(x: Tensor, weight: Tensor, ptr: Tensor) -> Tensor:
 
 @dataclass(eq=False)
 class GroupPointer:
-    """Where each group begins, ``[groups + 1]``."""
+    """The pointer ``ptr [groups + 1]`` of the groups, as the constant of a kernel."""
 
     ptr: Tensor
 

@@ -23,13 +23,13 @@ Seeds = tuple[Tensor | None, ...]
 
 
 class Shared:
-    """What all runs share: constant codes, places in tables, masks but for their seeds.
+    """The constants that all runs share: codes, indices into tables, masks without their seeds.
 
     Attributes:
         codes: ``[orders, c]``, or None.
-        index: ``[rows]`` places in ``codes``; None if there is at most one.
-        last_index: ``[rows]`` places in the table of last shifts; None if it has one row.
-        keep: whether h₁ and h₂ are kept for the gradient, or made again.
+        index: ``[rows]`` indices into ``codes``; None if there is at most one code.
+        last_index: ``[rows]`` indices into the table of last shifts; None if it has one row.
+        keep: whether h₁ and h₂ are kept for the gradient; else they are recomputed.
     """
 
     __slots__ = ("codes", "index", "keep", "last_index", "masks")
@@ -107,7 +107,7 @@ def _arguments(
     floats: Floats, seeds: Seeds, shared: Shared, start: int, stop: int, part: int, kept: Tensor | None,
     y: Tensor | None, grad: Tensor | None = None, dx: Tensor | None = None, sums: list[Tensor] | None = None,
 ) -> _Phi:  # fmt: skip
-    """For rows ``start`` to ``stop``, with the sums of that part."""
+    """The arguments for rows ``start`` to ``stop``, with the sums of that ``part``."""
     x, codes = floats[0], shared.codes
     (rows, d), size = x.shape, x.element_size()
     mean = rstd = h1 = h2 = None

@@ -132,9 +132,9 @@ def _autocast(x: Tensor) -> torch.dtype | None:
 
 @dataclass(eq=False)
 class Fused:
-    """What is constant: of both tables, where rows find their number and how the rows of a number are added
-    up; (p, rows, whole) of both masks; how many halves a number is, the dtype of y, and whether the backward
-    pass is that of `hopper_kernels`."""
+    """The constants: for both tables, the index of each row and the sum for the gradient; (p, rows, whole) of
+    both masks; how many halves a number is split into, the dtype of y, and whether the backward pass is that
+    of `hopper_kernels`."""
 
     index: list[Tensor | None]
     sums: list[Sum | None]

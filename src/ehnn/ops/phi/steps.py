@@ -104,7 +104,7 @@ def _add(z: Tensor, table: Tensor, pairs: SparsePattern | None) -> Tensor:
 
 @dataclass(eq=False)
 class Table:
-    """Where rows find their number in a table, and how the gradients of the rows of a number are added up."""
+    """The constants of a step: the index of each row into a table, and the sum for the table's gradient."""
 
     index: Tensor | None
     sums: Sum | None

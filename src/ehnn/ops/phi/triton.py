@@ -90,7 +90,7 @@ def run(
 
 @dataclass(eq=False)
 class Narrow:
-    """Where rows find their order, and (p, rows, whole) of each mask."""
+    """The constants: the index of the order of each row, its sum, and (p, rows, whole) of each mask."""
 
     index: Tensor | None
     sums: Sum | None

@@ -1,4 +1,4 @@
-"""The definition of `segment_sum`: gather pairs × channels, then add them up."""
+"""The definition of `segment_sum`: gather the rows of all pairs, then add them."""
 
 from __future__ import annotations
 

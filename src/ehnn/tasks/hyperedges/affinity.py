@@ -17,16 +17,17 @@ _MORE, _STEPS = 16, 6  # further dimensions and products of an approximate decom
 
 @dataclass(frozen=True)
 class Affinity:
-    r"""A smoothed count of the meetings of any two nodes, whether they ever met or not.
+    r"""A smoothed count of the hyperedges that two nodes share, also for pairs that share none.
 
     W[u, v] counts the hyperedges that hold u and v, each divided by its order − 1, so that a row sums to the
-    number d of hyperedges in which the node has company; W[v, v] = 0. With :math:`s = (d + 1)^{-1/2}`, the k
-    eigenvalues of largest size of
+    number d of hyperedges of the node that have other nodes too; W[v, v] = 0. With
+    :math:`s = (d + 1)^{-1/2}`, the k eigenvalues of largest size of
 
     .. math:: \mathrm{diag}(s)\, W\, \mathrm{diag}(s) \approx \sum_{i \le k} \lambda_i v_i v_i^\top
 
-    say who meets whom. Positive ones are circles; negative ones are parts that nodes play: who asks meets who
-    answers, seldom another who asks. Sketches (`ehnn.estimators.sketches`) count a node among its own
+    give each node k coordinates. Positive eigenvalues belong to groups whose members share hyperedges,
+    negative ones to roles: a node that asks shares hyperedges with nodes that answer, seldom with others that
+    ask. Sketches (`ehnn.estimators.sketches`) count a node among its own
     company, which brings negative eigenvalues near 0 and hides them.
 
     Attributes:
@@ -44,7 +45,7 @@ class Affinity:
 
     @classmethod
     def of(cls, h: Hypergraph, rank: int = max(RANKS), seed: int = 0) -> Affinity:
-        """By a random subspace, brought near by a few products with the matrix: linear in the incidences."""
+        """Affinities by subspace iteration from a random start: time is linear in the incidences."""
         company = _Company.of(h)
         n = h.num_nodes
         generator = torch.Generator().manual_seed(seed)

@@ -17,7 +17,7 @@ _AT_ONCE = 2**22
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Which nodes stand in a hyperedge together, without a list of all such pairs.
+    """Pairs of nodes that share a hyperedge, without a list of them.
 
     ``members`` has the nodes of each hyperedge, ``edges`` the hyperedges of each node.
     """
@@ -26,7 +26,7 @@ class Neighbours:
     edges: SparsePattern
 
     def draw(self, node: Tensor, generator: torch.Generator) -> Tensor:
-        """``[k] → [k]``: of each node one from a random hyperedge of it; any node where it is in none."""
+        """``[k] → [k]``: for each node, a random member of one of its hyperedges; any node if it has none."""
         n = self.members.num_cols
         alone = self.edges.lengths[node] == 0
         edge = _any(self.edges, torch.where(alone, 0, node), generator, alone)
@@ -54,7 +54,7 @@ class Neighbours:
 
 
 def neighbours(h: Hypergraph) -> Neighbours:
-    """Those of a hypergraph on the CPU."""
+    """The `Neighbours` of a hypergraph on the CPU."""
     return Neighbours(h.incidence, h.incidence.transpose())
 
 
@@ -89,7 +89,7 @@ def grow(
 
 
 def _settled(node: Tensor, row: Tensor, open_: Tensor, places: Tensor, generator: torch.Generator) -> Tensor:
-    """For each of ``places`` a random node of its set that is settled; its own where none is."""
+    """For each of ``places`` a random settled node of its set, or its own node if none is settled."""
     first = torch.argsort(row * 2 + open_.long(), stable=True)
     size = torch.bincount(row)
     settled = torch.bincount(row[~open_], minlength=len(size))
@@ -112,7 +112,7 @@ def _beside_all(node: Tensor, row: Tensor, kept: Tensor, places: Tensor, beside:
 
 
 def repeats(node: Tensor, row: Tensor, settled: Tensor) -> Tensor:
-    """Entries whose node stands earlier in the same set, settled entries first."""
+    """Entries whose node occurs earlier in the same set, settled entries first."""
     key = row * 2 + (~settled).long()
     first = torch.argsort(key, stable=True)
     base = int(node.max()) + 1 if node.numel() else 1

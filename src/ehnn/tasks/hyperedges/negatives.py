@@ -109,7 +109,7 @@ def _draw_connected(
 
 
 def _replaced(orders: Tensor, share: float) -> Tensor:
-    """How many nodes of a set are exchanged: at least 1, and at least one stays where it has two."""
+    """How many nodes of a set are replaced: at least one, and not all if it has two or more."""
     wanted = (share * orders.double()).round().long().clamp(min=1)
     return torch.minimum(wanted, (orders - 1).clamp(min=1)).clamp(max=orders)
 

@@ -79,7 +79,7 @@ class Scored(Hypergraph):
         )
 
     def replace(self, **changes: Any) -> Scored:
-        """As of every hypergraph; relations to other candidates are not kept."""
+        """`Hypergraph.replace`; if the candidates change, overlaps with them are dropped."""
         found = super().replace(**changes)
         if "candidates" in changes:
             found = dataclasses.replace(found, _overlaps=_without_candidates(self))
@@ -115,7 +115,7 @@ class Scored(Hypergraph):
 
 
 class HyperedgePrediction:
-    """The `Task`: tell real hyperedges from sampled ones, on a hypergraph that does not contain them.
+    """The `Task`: separate real hyperedges from sampled ones, on a hypergraph that does not contain them.
 
     A hyperedge that took part in message passing would be known by its own overlap, 𝓘 = its order. So the
     training hyperedges are taken in folds: those of a fold, with all their duplicates, are removed from the

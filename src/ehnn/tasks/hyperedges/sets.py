@@ -91,7 +91,7 @@ def from_rows(lengths: Tensor, node: Tensor, num_nodes: int) -> Hypergraph:
 
 
 def among_most_active(h: Hypergraph, nodes: int) -> Hypergraph:
-    """The hyperedges that lie wholly among the ``nodes`` nodes of the largest degrees, and these nodes alone.
+    """The hyperedges within the ``nodes`` nodes of the largest degrees, and these nodes alone.
 
     Of equal degrees the earlier node is taken; nodes keep their order and features. Hyperedges that would be
     cut are left out, so every set that stays is a real one.

@@ -68,7 +68,7 @@ def split_hyperedges(
 def set_numbers(h: Hypergraph, smallest: int = MIN_ORDER) -> tuple[Tensor, Tensor]:
     """``[num_edges]`` number of each hyperedge's set, and the numbers of sets that can be held out.
 
-    These have at least ``smallest`` nodes, and not all: there is no other set as large to tell that one from.
+    These have at least ``smallest`` nodes, and not all nodes: a set of all has no negative of its size.
     """
     number, orders = distinct_sets(h).cpu(), h.orders.cpu()
     return number, number[(orders >= max(smallest, 1)) & (orders < h.num_nodes)].unique()
