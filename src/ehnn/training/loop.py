@@ -256,31 +256,15 @@ class _Trainer:
     @torch.no_grad()
     def _evaluate(self) -> dict[str, float]:
         metrics = self.task.evaluate(self._predict)
-        self._check_numbers(metrics)
-        given, runs = len(metrics.get("valid", self.result.runs)), len(self.result.runs)
-        if given != runs:
-            raise ValueError(f"valid must have a number for each of {runs} runs, got {given}")
-        if self.config.patience is not None and "valid" not in metrics:
-            raise ValueError(f"patience={self.config.patience} needs validation data, the task has none")
+        self._check_metrics(metrics)
         row: dict[str, Any] = {"epoch": self.epoch, "loss": self.loss}
         row |= {k: v.tolist() for k, v in metrics.items()}
         self.result.history.append(row)
-        if self.directory is not None:
-            self.directory.mkdir(parents=True, exist_ok=True)
-            path = self.directory / "metrics.jsonl"
-            with naming(path), path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-            self.board.write(row)
-        for r, value in enumerate(row.get("valid", [torch.inf] * len(self.result.runs))):
-            if value >= self.result.best_valid[r]:
-                self.last_gain = self.epoch if value > self.result.best_valid[r] else self.last_gain
-                self.result.best_valid[r], self.result.best_epoch[r] = value, self.epoch
-                chosen = self.average or self.result.runs.parameters
-                for name, tensor in (chosen | self.result.runs.statistics()).items():
-                    self.result.best[name][r] = tensor[r]
+        self._write_metrics(row)
+        self._select(row.get("valid", [torch.inf] * len(self.result.runs)))
         return {k: v.double().mean().item() for k, v in metrics.items() if "/" not in k}
 
-    def _check_numbers(self, metrics: dict[str, Tensor]) -> None:
+    def _check_metrics(self, metrics: dict[str, Tensor]) -> None:
         bad = metrics["valid"].isnan().nonzero().flatten().tolist() if "valid" in metrics else []
         if bad:
             seeds = [self.result.runs.seeds[i] for i in bad]
@@ -288,6 +272,30 @@ class _Trainer:
                 f"the metric valid is not a number in epoch {self.epoch} (seeds {seeds}); {self._kept()}; "
                 "lower lr or clip_norm"
             )
+        given, runs = len(metrics.get("valid", self.result.runs)), len(self.result.runs)
+        if given != runs:
+            raise ValueError(f"valid must have a number for each of {runs} runs, got {given}")
+        if self.config.patience is not None and "valid" not in metrics:
+            raise ValueError(f"patience={self.config.patience} needs validation data, the task has none")
+
+    def _write_metrics(self, row: dict[str, Any]) -> None:
+        if self.directory is None:
+            return
+        self.directory.mkdir(parents=True, exist_ok=True)
+        path = self.directory / "metrics.jsonl"
+        with naming(path), path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+        self.board.write(row)
+
+    def _select(self, valid: list[float]) -> None:
+        """Keep the parameters of each run whose validation metric is as good as its best so far."""
+        for r, value in enumerate(valid):
+            if value >= self.result.best_valid[r]:
+                self.last_gain = self.epoch if value > self.result.best_valid[r] else self.last_gain
+                self.result.best_valid[r], self.result.best_epoch[r] = value, self.epoch
+                chosen = self.average or self.result.runs.parameters
+                for name, tensor in (chosen | self.result.runs.statistics()).items():
+                    self.result.best[name][r] = tensor[r]
 
     def out_of_patience(self) -> bool:
         """Whether no run has improved for ``patience`` epochs; False between two evaluations."""

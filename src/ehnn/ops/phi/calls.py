@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import c_double, c_int64, c_void_p
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,6 +24,7 @@ Floats = tuple[Any, ...]
 Seeds = tuple[Tensor | None, ...]
 
 
+@dataclass(eq=False, slots=True)
 class Shared:
     """The constants that all runs share: codes, indices into tables, masks without their seeds.
 
@@ -32,14 +35,28 @@ class Shared:
         keep: whether h₁ and h₂ are kept for the gradient; else they are recomputed.
     """
 
-    __slots__ = ("codes", "index", "keep", "last_index", "masks")
+    codes: Tensor | None
+    index: Tensor | None
+    last_index: Tensor | None
+    masks: tuple[Mask | None, ...]
+    keep: bool
 
-    def __init__(
-        self, codes: Tensor | None, index: Tensor | None, last_index: Tensor | None,
-        masks: tuple[Mask | None, ...], keep: bool,
-    ) -> None:  # fmt: skip
-        self.codes, self.index, self.last_index, self.masks = codes, index, last_index, masks
-        self.keep = keep
+
+class Buffers(NamedTuple):
+    """The tensors of one pass besides the inputs; None for those that the pass does not use.
+
+    Attributes:
+        kept: what the forward pass keeps for the gradient.
+        y: the result.
+        grad, dx: the gradients of y and of x.
+        sums: the gradients of the other floats, a flat tensor for each thread.
+    """
+
+    kept: Tensor | None
+    y: Tensor | None = None
+    grad: Tensor | None = None
+    dx: Tensor | None = None
+    sums: Sequence[Tensor] = ()
 
 
 class CMask(ctypes.Structure):
@@ -63,11 +80,11 @@ def forward(floats: Floats, seeds: Seeds, shared: Shared, gradient: bool) -> tup
     x = floats[0]
     y = on_large_pages(torch.empty_like(x))
     if not gradient:
-        _run("forward", floats, seeds, shared, None, y)
+        _run("forward", floats, seeds, shared, Buffers(None, y))
         return (y,)
     rows, d = x.shape
     kept = on_large_pages(x.new_empty(rows * (2 + 2 * d if shared.keep else 2)))
-    _run("forward", floats, seeds, shared, kept, y)
+    _run("forward", floats, seeds, shared, Buffers(kept, y))
     return y, kept
 
 
@@ -78,7 +95,7 @@ def backward(grad: Tensor, kept: Tensor, floats: Floats, seeds: Seeds, shared: S
     dx, d = on_large_pages(torch.empty_like(x)), x.shape[1]
     sizes = [d if t is None else t.numel() for t in others]  # the kernel has places for γ and β in any case
     sums = [x.new_empty(sum(sizes)) for _ in range(_threads(x))]
-    _run("backward", floats, seeds, shared, kept, None, grad, dx, sums)
+    _run("backward", floats, seeds, shared, Buffers(kept, grad=grad, dx=dx, sums=sums))
     for part in sums[1:]:
         sums[0] += part
     parts = zip(sums[0].split_with_sizes(sizes), others, strict=True)
@@ -93,23 +110,22 @@ def _threads(x: Tensor) -> int:
     return max(1, min(torch.get_num_threads(), x.shape[0] // ROWS_PER_THREAD))
 
 
-def _run(name: str, floats: Floats, seeds: Seeds, shared: Shared, *made: Any) -> None:
+def _run(name: str, floats: Floats, seeds: Seeds, shared: Shared, buffers: Buffers) -> None:
     """Call the kernel, on as many parts of the rows as there are threads."""
     x = floats[0]
     function, threads = getattr(library("phi", x.dtype), name), _threads(x)
     ends = [x.shape[0] * i // threads for i in range(threads + 1)]
-    calls = [_arguments(floats, seeds, shared, ends[i], ends[i + 1], i, *made) for i in range(threads)]
+    calls = [_arguments(floats, seeds, shared, buffers, ends, i) for i in range(threads)]
     if any(in_threads(threads, function, map(ctypes.byref, calls))):
         raise MemoryError(f"no memory for the blocks of a φ of width {x.shape[1]}")
 
 
 def _arguments(
-    floats: Floats, seeds: Seeds, shared: Shared, start: int, stop: int, part: int, kept: Tensor | None,
-    y: Tensor | None, grad: Tensor | None = None, dx: Tensor | None = None, sums: list[Tensor] | None = None,
-) -> _Phi:  # fmt: skip
-    """The arguments for rows ``start`` to ``stop``, with the sums of that ``part``."""
-    x, codes = floats[0], shared.codes
-    (rows, d), size = x.shape, x.element_size()
+    floats: Floats, seeds: Seeds, shared: Shared, buffers: Buffers, ends: Sequence[int], part: int
+) -> _Phi:
+    """The arguments for rows ``ends[part]`` to ``ends[part + 1]``."""
+    (x, *others), codes, kept = floats, shared.codes, buffers.kept
+    (rows, d), size, start = x.shape, x.element_size(), ends[part]
     mean = rstd = h1 = h2 = None
     if kept is not None:
         base = kept.data_ptr()
@@ -119,11 +135,12 @@ def _arguments(
     orders, code = (1, 0) if codes is None else codes.shape
     step = start * d * size
     return _Phi(
-        stop - start, start, d, code, orders, floats[8].shape[0], x.data_ptr() + step,
-        *(_at(t, 0) for t in floats[1:]), None if codes is None else codes.data_ptr(),
-        _at(shared.index, 8 * start), _at(shared.last_index, 8 * start),
+        ends[part + 1] - start, start, d, code, orders, others[-1].shape[0], x.data_ptr() + step,
+        *(_at(t, 0) for t in others), _at(codes, 0), _at(shared.index, 8 * start),
+        _at(shared.last_index, 8 * start),
         *(_mask(m, s, rows, start) for m, s in zip(shared.masks, seeds, strict=True)), mean, rstd, h1, h2,
-        _at(y, step), _at(grad, step), _at(dx, step), None if sums is None else sums[part].data_ptr(),
+        _at(buffers.y, step), _at(buffers.grad, step), _at(buffers.dx, step),
+        buffers.sums[part].data_ptr() if buffers.sums else None,
     )  # fmt: skip
 
 
