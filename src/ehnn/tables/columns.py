@@ -19,6 +19,7 @@ from ehnn.io._csv_values import as_numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
 
 from .alike import other_number
+from .doubts import doubts
 from .frames import FrameTable
 from .layouts import found_columns, open_table
 from .number_formats import no_number
@@ -108,7 +109,7 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     number, names = factorize(ids.texts.tolist(), known)
     owner = number[ids.codes]
     new = np.flatnonzero(owner >= len(known))
-    remarks = []
+    remarks = doubts(table, key)
     guessed = id_column is None and key != sheet.layout.node and len(table.columns) > 1
     if len(new):
         row = int(new[0])

@@ -20,29 +20,27 @@ _SUMS = frozenset((
     "total", "grand total", "subtotal", "sum", "summe", "gesamt", "gesamtergebnis", "insgesamt", "totale",
     "итого",
 ))  # fmt: skip
-_SHORTENED = re.compile(r"\d(\.\d+)?E\+?\d+")
+_SHORTENED = re.compile(r"\d(\.\d+)?(E\+?|e\+)\d+")
 
 
-def doubts(table: Table, column: str) -> list[str]:
-    """Remarks on names in a column that may be none, or several in one."""
+def doubts(table: Table, column: str, blank: str = "leave out its row") -> list[str]:
+    """Remarks on names in a column that may be none, or several in one; ``blank``: how to say none."""
     cells, found = table.column(column), []
     if isinstance(table, FrameTable) and column in table.rounded:
         found.append("numbers with a point that are rounded: several may be one; keep long numbers as text")
     missing = cells.where(lambda text: text and says_none(text))
     if missing.any():
         name = cells[int(np.argmax(missing))]
-        found.append(
-            f"the name {name!r} in {missing.sum()} rows; where it means that there is none, leave it blank"
-        )
-    found += [*swallowed_rows(table, column), *shortened_names(cells.texts.tolist())]
+        found.append(f"the name {name!r} in {missing.sum()} rows; where it means that there is none, {blank}")
+    found += [*_swallowed_rows(table, column), *shortened_names(cells.texts.tolist())]
     sums = cells.where(lambda text: text.casefold().rstrip(":") in _SUMS)
     if sums.sum() == 1:
         name = cells[int(np.argmax(sums))]
         found.append(f"the name {name!r} in one row; where that is a row of sums, leave it out")
-    return found
+    return [f"{table.path}: column {short(column)} has {told}" for told in found]
 
 
-def swallowed_rows(table: Table, column: str) -> list[str]:
+def _swallowed_rows(table: Table, column: str) -> list[str]:
     """A remark where a name holds a line break and what separates cells: a stray quote joins rows."""
     cells, mark = table.column(column), table.delimiter
     joined = cells.where(lambda text: mark and "\n" in text and mark in text)
@@ -67,7 +65,7 @@ def repeated_rows(table: Table) -> list[str]:
 
 
 def shortened_names(names: Iterable[Hashable]) -> list[str]:
-    """A remark on names such as ``1.2E+11``."""
+    """A remark on names such as ``1.2E+11``, or ``1.2e+11`` as pandas writes them."""
     name = next((name for name in names if _SHORTENED.fullmatch(str(name))), None)
     if name is None:
         return []

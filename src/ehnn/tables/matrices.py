@@ -11,6 +11,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.io._cells import Cells, is_missing
 from ehnn.io._csv_table import Table
 
+from .doubts import doubts
 from .layouts import Layout
 from .number_formats import is_number
 from .sheet import Columns, Sheet
@@ -131,8 +132,9 @@ def read_matrix(layout: Layout, table: Table) -> Sheet:
     )
     about = Columns(table, np.arange(table.size), "node", names)
     return Sheet(
-        table.path, layout, h, about, None, lambda e: f"{table.path}, column {short(layout.sets[e], 40)}"
-    )
+        table.path, layout, h, about, None, lambda e: f"{table.path}, column {short(layout.sets[e], 40)}",
+        remarks=() if layout.node is None else tuple(doubts(table, layout.node)),
+    )  # fmt: skip
 
 
 def _ones(columns: Sequence[Cells]) -> tuple[np.ndarray, np.ndarray]:

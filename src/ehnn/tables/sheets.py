@@ -25,7 +25,7 @@ from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
 from .alike import alike_names, counted_names, one_writing, says_none
-from .doubts import check_names, doubts, lists_as_names, repeated_rows, shortened_names, swallowed_rows
+from .doubts import check_names, doubts, lists_as_names, repeated_rows, shortened_names
 from .frames import is_frame
 from .hif import check_options, is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
@@ -131,7 +131,7 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
         again
     )
     for key in keys:
-        remarks += [f"{table.path}: column {short(key)} has {told}" for told in doubts(table, key)]
+        remarks += doubts(table, key, "leave it blank")
     remarks += [f"{table.path}: {told}" for told in lists_as_names(layout, h)]
     if len(nameless):
         told = f"rows without a name in column {short(layout.node)} are left out: {len(nameless)}"
@@ -209,8 +209,7 @@ def _sets(layout: Layout, table: Table) -> Sheet:
     if layout.edge is None:
         remarks += repeated_rows(table)
     else:
-        told = swallowed_rows(table, layout.edge)
-        remarks += [f"{table.path}: column {short(layout.edge)} has {one}" for one in told]
+        remarks += doubts(table, layout.edge)
     empty = np.flatnonzero(h.orders.numpy() == 0)
     if len(empty):
         remarks.append(

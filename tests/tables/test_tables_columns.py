@@ -1,0 +1,49 @@
+"""Columns of the exports of programs that are easily taken for something else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import ehnn
+from ehnn.tables import Layout, Source, TableData
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+PAIRS = pd.DataFrame({"node": list("abcdefghijkl"), "edge": list("xxxyyyzzzwww")})
+
+
+def people(label: str = "team", **columns: Any) -> TableData:
+    """Twelve people in four clubs, with columns."""
+    nodes = pd.DataFrame({"node": list("abcdefghijkl"), "team": list("rb") * 6, **columns})
+    return ehnn.tables.read(PAIRS, label, nodes=nodes)
+
+
+@pytest.mark.parametrize(
+    ("table", "layout"),
+    [
+        ("name,kind\na,1\nb,2\nTotal,3\n", {"node": "n", "edge": "e"}),
+        ("name,items\na,b;c\nd,b\nTotal,3\n", {"edge": "name", "members": ("items",)}),
+        ("name,k1,k2\na,1,0\nb,1,1\nTotal,1,0\n", {"node": "name", "sets": ("k*",)}),
+    ],
+)
+def test_rows_of_sums_are_told_in_every_table(table: str, layout: dict[str, Any]) -> None:
+    Path("t.csv").write_text(table, encoding="utf-8")
+    source: tuple[Any, ...] = (Path("t.csv"), None)
+    if layout.get("node") == "n":
+        source = pd.DataFrame({"n": list("aab"), "e": list("xyx")}), Path("t.csv")
+    told = Source(*source, layout=Layout(**layout)).read().remarks
+    assert (
+        "t.csv: column 'name' has the name 'Total' in one row; where that is a row of sums, leave it out"
+        in told
+    )
+
+
+def test_names_that_pandas_has_rounded_are_told() -> None:
+    Path("t.csv").write_text("node,edge\n1.0000000000000001e+18,x\n1e+18,x\n1e5,y\n", encoding="utf-8")
+    told = Source(Path("t.csv")).read().remarks
+    assert len(told) == 1
+    assert "names such as '1.0000000000000001e+18'" in told[0]
