@@ -47,3 +47,26 @@ def test_names_that_pandas_has_rounded_are_told() -> None:
     told = Source(Path("t.csv")).read().remarks
     assert len(told) == 1
     assert "names such as '1.0000000000000001e+18'" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "told"),
+    [
+        ("Unnamed: 0.1", range(7, 19), "column 'Unnamed: 0.1' counts the rows: not used"),
+        ("rownames", range(1, 13), "column 'rownames' counts the rows: not used"),
+        ("rank", range(1, 13), "column 'rank' has the numbers of the rows; where their order means nothing"),
+        (
+            "customer_id",
+            range(900, 912),
+            "column 'customer_id' has another number in each row; where they are names",
+        ),
+        ("pay", range(900, 912), ""),
+        ("year_id", [1, 2, 3] * 4, ""),
+    ],
+)
+def test_numbers_that_only_name_the_rows_are_told(name: str, values: Any, told: str) -> None:
+    """In a table that is sorted by class they give the labels away."""
+    found = people(**{name: list(values)})
+    assert [told in remark for remark in found.remarks] == [True] * bool(told)
+    used = [feature.column for feature in found.reader.node_features]
+    assert used == ([] if told.endswith("not used") else [name])

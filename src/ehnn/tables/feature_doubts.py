@@ -10,7 +10,7 @@ import numpy as np
 from torch import Tensor
 
 from ehnn._utils.validation import short
-from ehnn.io._cells import is_missing
+from ehnn.io._cells import Cells, is_missing
 from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import as_numbers
 
@@ -20,10 +20,13 @@ from .lists import joined_classes
 from .number_formats import FORMATTED, are_dates, missing_code, no_number, thousands, why_texts
 from .sheet import Columns
 
-_NAMELESS = re.compile(r"Unnamed: \d+")
-_COUNTERS = frozenset(
-    ("#", "id", "index", "level_0", "no", "nr", "number", "row", "row_id", "rowid", "rownum")
-)
+_NAMELESS = re.compile(r"Unnamed: \d+(\.\d+)*")
+_COUNTERS = frozenset((
+    "#", "id", "index", "level_0", "no", "nr", "number", "row", "row_id", "rowid", "rownum", "rownames", "x",
+))  # fmt: skip
+_NUMBER_OF = re.compile(r"(.*[\W_])?(id|key|no|nr|num|number)", re.IGNORECASE)
+_WHOLE = re.compile(r"\d+")
+"""With `_NUMBER_OF`, the numbers of a register: ``customer_id``."""
 _SHOWN = 5
 """Columns that are named each in a remark of its own."""
 _ENOUGH = 10
@@ -40,11 +43,27 @@ def counts_rows(table: Table, name: str) -> bool:
     """Whether a column holds the numbers of the rows, or is what pandas calls a column without a name."""
     if _NAMELESS.fullmatch(name):
         return True
-    cells = table.column(name)
-    if name.lower() not in _COUNTERS or cells[0] not in ("0", "1"):
+    return name.lower() in _COUNTERS and _is_counter(table.column(name))
+
+
+def _is_counter(cells: Cells) -> bool:
+    """Whether cells hold 0, 1, 2 … or 1, 2, 3 …"""
+    if len(cells.texts) < len(cells) or cells[0] not in ("0", "1"):
         return False
     start = int(cells[0])
     return cells.tolist() == list(map(str, range(start, start + len(cells))))
+
+
+def _numbers_of_rows(name: str, table: Table) -> str:
+    """A remark where each row has another number, by its place or in a register."""
+    cells = table.column(name)
+    if len(cells) < _ENOUGH or len(cells.texts) < len(cells):
+        return ""
+    if _is_counter(cells):
+        return "the numbers of the rows; where their order means nothing, leave it out"
+    if _NUMBER_OF.fullmatch(name) and all(map(_WHOLE.fullmatch, cells.texts)):
+        return "another number in each row; where they are names, leave it out"
+    return ""
 
 
 def new_texts(feature: Feature, columns: Columns) -> str | None:
@@ -123,10 +142,11 @@ def joined_texts(feature: Feature, columns: Columns) -> str | None:
 
 
 def odd_numbers(feature: Feature, columns: Columns, count: int) -> str | None:
-    """`doubtful_numbers` of a column of numbers."""
+    """`_numbers_of_rows` or `doubtful_numbers` of a column of numbers."""
     if not isinstance(feature, Number):
         return None
-    told = doubtful_numbers(values_of(columns, feature.column, count), columns.table)
+    told = _numbers_of_rows(feature.column, columns.table)
+    told = told or doubtful_numbers(values_of(columns, feature.column, count), columns.table)
     return f"{columns.table.path}: column {short(feature.column)} has {told}" if told else None
 
 
