@@ -70,3 +70,32 @@ def test_numbers_that_only_name_the_rows_are_told(name: str, values: Any, told: 
     assert [told in remark for remark in found.remarks] == [True] * bool(told)
     used = [feature.column for feature in found.reader.node_features]
     assert used == ([] if told.endswith("not used") else [name])
+
+
+@pytest.mark.parametrize("kind", ["parquet", "pyarrow"])
+def test_an_index_of_pandas_is_a_column_of_arrow(kind: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    nodes = pd.DataFrame({"node": list("abcdefghijkl"), "team": list("rb") * 6}).set_index("node")
+    nodes.to_parquet("n.parquet")
+    table = "n.parquet" if kind == "parquet" else pyarrow.Table.from_pandas(nodes)
+    found = ehnn.tables.read(PAIRS, "team", nodes=table)
+    assert found.y == list("rb") * 6
+    assert found.remarks == []
+
+
+def test_columns_of_records_are_refused_only_where_they_are_read() -> None:
+    lines = [f'{{"items": ["a", "b"], "kind": "{"xy"[i % 2]}", "lines": [{{"n": {i}}}]}}' for i in range(6)]
+    Path("t.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    found = ehnn.tables.read("t.jsonl", "kind")
+    assert found.h.edges() == [[0, 1]] * 6
+    assert (
+        "t.jsonl: columns that are not read: ['lines']; to learn from them: feature_columns" in found.remarks
+    )
+    for options in ({"member_columns": "lines"}, {"feature_columns": "lines"}):
+        with pytest.raises(
+            ValueError, match=r"line 1: column 'lines' must hold lists of names, got \{'n': 0\}"
+        ):
+            ehnn.tables.read("t.jsonl", "kind", **options)
+    told = people(more=[[{"n": i}] for i in range(12)]).remarks
+    more = "holds other things than texts, numbers and lists of names: not used"
+    assert told == [f"the table of nodes: column 'more' {more}"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ehnn._utils.validation import short
+from ehnn.io._csv_table import Table
 
 from .columns import Feature, learn_feature, values_of
 from .feature_doubts import (
@@ -15,6 +16,7 @@ from .feature_doubts import (
     many_classes,
     odd_numbers,
 )
+from .frames import FrameTable
 from .layouts import expand
 from .number_formats import why_texts
 from .reader import Reader
@@ -77,7 +79,7 @@ def _learned(
     found = [_feature(columns, name, count, must) for name in names]
     path, unused = columns.table.path, ": not used" * (not must)
     problems = [
-        f"{path}: {why}{unused}{why_texts(values_of(columns, name, count).used)}"
+        f"{path}: {why}{unused}{_hint(columns, name, count)}"
         for name, why in zip(names, found, strict=True)
         if isinstance(why, str)
     ]
@@ -95,8 +97,19 @@ def _learned(
     return features, [*told, *first_of(list(filter(None, doubts)), path, "are like that")]
 
 
+def _hint(columns: Columns, name: str, count: int) -> str:
+    """What may make a column useful that is not used."""
+    return "" if _is_faulty(columns.table, name) else why_texts(values_of(columns, name, count).used)
+
+
+def _is_faulty(table: Table, name: str) -> bool:
+    return isinstance(table, FrameTable) and name in table.faults
+
+
 def _feature(columns: Columns, name: str, count: int, must: bool) -> Feature | str:
     """How a column becomes numbers, or why it does not: the order of the rows may give the labels away."""
+    if not must and _is_faulty(columns.table, name):
+        return f"column {short(name)} holds other things than texts, numbers and lists of names"
     if not must and counts_rows(columns.table, name):
         return f"column {short(name)} counts the rows"
     return learn_feature(columns, name, count)

@@ -26,14 +26,18 @@ class FrameTable(Table):
     """Columns that are not of a text file: rows have a number, or a line of a file with a record per line.
 
     ``index``: names of the index of a DataFrame of pandas, which is not read; ``rounded``: columns of numbers
-    with a point, some so large that several whole numbers are one.
+    with a point, some so large that several whole numbers are one; ``faults``: columns that hold other things
+    than texts, numbers and lists of these, and the first of them, told where the column is asked for.
     """
 
     lines: Sequence[int] = field(default_factory=list)
     index: Sequence[str] = field(default_factory=list)
     rounded: set[str] = field(default_factory=set)
+    faults: dict[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> Cells:
+        if name in self.faults:
+            raise ValueError(self.faults[name])
         if name in self.index and name not in self.columns:
             raise ValueError(f"{self.path}: {name!r} is its index and no column: call reset_index()")
         return super().column(name)
@@ -77,8 +81,13 @@ def collected(data: Any) -> Any:
 
 
 def pandas_of_arrow(data: Any) -> Any:
-    """A table of pyarrow as a DataFrame of pandas; whole numbers beside blanks are not rounded."""
-    return data.to_pandas(integer_object_nulls=True)
+    """A table of pyarrow as a DataFrame of pandas; whole numbers beside blanks are not rounded.
+
+    A column that was the index of pandas, with a name, is a column.
+    """
+    frame = data.to_pandas(integer_object_nulls=True)
+    named = [name for name in frame.index.names if name is not None]
+    return frame.reset_index(named) if named else frame
 
 
 def _polars_values(series: Any) -> Any:
@@ -157,6 +166,7 @@ def _table(path: str, columns: Mapping[str, Any], size: int, lines: Sequence[int
     cells: dict[str, Cells] = {}
     lists: dict[str, list[list[str]]] = {}
     rounded: set[str] = set()
+    faults: dict[str, str] = {}
     for name, values in columns.items():
         name = name.strip()
         if name in cells:
@@ -169,12 +179,20 @@ def _table(path: str, columns: Mapping[str, Any], size: int, lines: Sequence[int
         rounded |= {name} if _are_rounded(values) else set()
         values = _whole(values)
         if any(isinstance(v, _LISTS) for v in values):
-            found = [_items(v, place, row, name) for row, v in enumerate(values)]
-            items = iter(_whole([item for one in found for item in one]))
-            lists[name] = [[_text(next(items)) for _ in one] for one in found]
-            values = [json.dumps(names, ensure_ascii=False) for names in lists[name]]
+            try:
+                lists[name] = _lists(values, place, name)
+                values = [json.dumps(names, ensure_ascii=False) for names in lists[name]]
+            except ValueError as error:
+                faults[name] = str(error)
         cells[name] = Cells.of([_text(v) for v in values])
-    return FrameTable(path, "", cells, size, lists, lines=lines, rounded=rounded)
+    return FrameTable(path, "", cells, size, lists, lines=lines, rounded=rounded, faults=faults)
+
+
+def _lists(values: Sequence[Any], place: Callable[[int], str], column: str) -> list[list[str]]:
+    """The lists of names in a column."""
+    found = [_items(value, place, row, column) for row, value in enumerate(values)]
+    items = iter(_whole([item for one in found for item in one]))
+    return [[_text(next(items)) for _ in one] for one in found]
 
 
 def _are_rounded(values: Iterable[Any]) -> bool:
