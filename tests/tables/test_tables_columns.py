@@ -99,3 +99,13 @@ def test_columns_of_records_are_refused_only_where_they_are_read() -> None:
     told = people(more=[[{"n": i}] for i in range(12)]).remarks
     more = "holds other things than texts, numbers and lists of names: not used"
     assert told == [f"the table of nodes: column 'more' {more}"]
+
+
+def test_a_table_is_printed_in_a_line() -> None:
+    found = people(size=range(12))
+    assert repr(found) == (
+        "TableData(Hypergraph(12 nodes, 4 hyperedges, 12 incidences, order 3, x [12, 1] float32), "
+        "labels of 12 of 12 nodes, 1 in remarks)"
+    )
+    assert "FrameTable('the table', 12 rows, columns ['node', 'edge'])" in repr(found.sheet)
+    assert len(repr(found.sheet)) < 1000

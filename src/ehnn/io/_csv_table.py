@@ -47,6 +47,10 @@ class Table:
     first_line: int = 1
     comments: int = 0
 
+    def __repr__(self) -> str:
+        columns = short(list(self.columns), 300)
+        return f"{type(self).__name__}({self.path!r}, {self.size} rows, columns {columns})"
+
     def column(self, name: str) -> Cells:
         """The cells of a column; a ValueError names the columns there are."""
         if name not in self.columns:

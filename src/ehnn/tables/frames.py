@@ -21,7 +21,7 @@ _EXACT = 2.0**53
 FRAMES = ("pandas", "polars", "pyarrow")
 
 
-@dataclass
+@dataclass(repr=False)
 class FrameTable(Table):
     """Columns that are not of a text file: rows have a number, or a line of a file with a record per line.
 

@@ -50,6 +50,12 @@ class TableData:
     sheet: Sheet
     remarks: list[str]
 
+    def __repr__(self) -> str:
+        known = sum(v is not None for v in self.y or [])
+        labels = "" if self.y is None else f", labels of {known} of {len(self.y)} {self.task}"
+        remarks = f", {len(self.remarks)} in remarks" * bool(self.remarks)
+        return f"TableData({self.h}{labels}{remarks})"
+
     @property
     def task(self) -> str:
         """``"nodes"``, ``"sets"``, ``"incidences"`` or ``"hyperedges"``; see `read`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,9 @@ class Columns:
     """
 
     table: Table
-    owner: np.ndarray
+    owner: np.ndarray = field(repr=False)
     what: str
-    names: Sequence[Hashable]
+    names: Sequence[Hashable] = field(repr=False)
 
 
 class IncidenceNames(Sequence[Hashable]):
@@ -70,11 +70,11 @@ class Sheet:
     h: Hypergraph
     nodes: Columns | None
     edges: Columns | None
-    line: Callable[[int], str]
+    line: Callable[[int], str] = field(repr=False)
     id_column: str | None = None
     remarks: tuple[str, ...] = ()
-    incidences: Columns | None = None
-    digest: str = ""
+    incidences: Columns | None = field(default=None, repr=False)
+    digest: str = field(default="", repr=False)
 
 
 def first_rows(owner: np.ndarray, count: int) -> np.ndarray:
