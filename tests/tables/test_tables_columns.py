@@ -109,3 +109,33 @@ def test_a_table_is_printed_in_a_line() -> None:
     )
     assert "FrameTable('the table', 12 rows, columns ['node', 'edge'])" in repr(found.sheet)
     assert len(repr(found.sheet)) < 1000
+
+
+def test_a_class_that_is_taken_for_no_label_is_told() -> None:
+    severity = ["None", "Mild", "Severe"] * 4
+    found = people("severity", severity=severity)
+    assert found.y == [None, "Mild", "Severe"] * 4
+    told = "'None' in 4 rows, which is taken for no label; where it is a class, call it otherwise"
+    assert found.remarks == [
+        f"the table of nodes: column 'severity' has {told}",
+    ]
+    with pytest.raises(
+        ValueError, match=r"has only one class, 'EU'; .*; it has 'NA' in 6 rows, which is taken"
+    ):
+        people("region", region=["NA", "EU"] * 6)
+    assert people("severity", severity=[None, "Mild", "Severe"] * 4).remarks == []
+
+
+def test_truths_in_two_writings_are_told() -> None:
+    for texts in (["0", "FALSE", "TRUE"], ["Y", "yes", "no"]):
+        told = people("active", active=texts * 4).remarks
+        assert f"classes that may be one: {texts[0]!r} and {texts[1]!r} count as different" in told[-1]
+    for right in (["no", "yes", "yes", "no"] * 3, ["x", "y", "y"] * 4, ["no", "yes", "perhaps"] * 4):
+        assert people("active", active=right).remarks == []
+
+
+def test_a_header_behind_a_mark_in_the_middle_is_refused() -> None:
+    """Two files of Excel, one after the other."""
+    Path("t.csv").write_text("\ufeffnode,edge\na,e\nb,e\n\ufeffnode,edge\nc,f\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="line 4: the row repeats the names of the columns"):
+        Source(Path("t.csv")).read()

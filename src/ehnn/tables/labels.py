@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 
 from ehnn._utils.validation import short
+from ehnn.io._cells import Cells
 from ehnn.io._csv_values import as_numbers
 
 from .alike import says_none, writing
 from .columns import not_finite, values_of
 from .lists import joined_classes
+from .matrices import is_truth, is_yes
 from .number_formats import is_number
 from .sheet import Columns
 
 MANY_NUMBERS = 20
 """More classes than this that are all numbers are pointed out."""
+_MAY_BE_CLASSES = ("na", "n/a", "none")
 _WHOLE = re.compile(r"(0|[1-9]\d{0,14})(\.0+)?")  # with gaps between them, tables write 1 as 1.0
 
 
@@ -47,7 +50,8 @@ def read_labels(columns: Columns, name: str, count: int, numeric: bool, hint: st
             )
         number = dict(zip(distinct, parsed.tolist(), strict=True))
         return [None if v is None else number[v] for v in values.tolist()]
-    _check_classes(distinct, good, int((values.codes >= 0).sum()), f"{place}: column {short(name)}")
+    where, none = f"{place}: column {short(name)}", none_remark(columns.table.column(name))
+    _check_classes(distinct, good, int((values.codes >= 0).sum()), where, f"; it has {none}" * bool(none))
     if all(_WHOLE.fullmatch(v) for v in distinct):
         return [None if v is None else int(float(v)) for v in values.tolist()]
     if set(distinct) == {"True", "False"}:  # as pandas and Python write truths
@@ -73,6 +77,17 @@ def class_remarks(values: Sequence[Any]) -> list[str]:
     return remarks
 
 
+def none_remark(cells: Cells) -> str:
+    """A remark where a word is taken for no label that may be a class: None of None, Mild and Severe."""
+    found = cells.where(lambda text: text.lower() in _MAY_BE_CLASSES)
+    if not found.any():
+        return ""
+    word = short(cells[int(np.argmax(found))])
+    return (
+        f"{word} in {found.sum()} rows, which is taken for no label; where it is a class, call it otherwise"
+    )
+
+
 def _minus_one(texts: set[str]) -> str | None:
     """-1 as it is written, where it stands beside 0 or several classes, all whole numbers."""
     found = sorted(texts & {"-1", "-1.0"})
@@ -87,10 +102,15 @@ def alike_classes(values: Iterable[Any]) -> str:
 
     >>> alike_classes(["yes", "no", "Yes "]), alike_classes(["1", "1.0"])
     ("'Yes ' and 'yes' count as different", "'1' and '1.0' count as different")
+    >>> alike_classes(["0", "FALSE", "TRUE"])
+    "'0' and 'FALSE' count as different"
     """
     seen: dict[str, str] = {}
-    for value in sorted({v for v in values if isinstance(v, str)}):
-        if (before := seen.setdefault(writing(value), value)) != value:
+    texts = sorted({v for v in values if isinstance(v, str)})
+    truths = all(map(is_truth, texts)) and any(len(text) > 1 for text in texts)  # x and y are classes
+    for value in texts:
+        kind = str(is_yes(value)) if truths else writing(value)
+        if (before := seen.setdefault(kind, value)) != value:
             return f"{short(before)} and {short(value)} count as different"
     return ""
 
@@ -101,9 +121,10 @@ def like_blank(values: Iterable[Any]) -> str | None:
     return next(filter(says_none, texts), None)
 
 
-def _check_classes(distinct: list[str], numbers: np.ndarray, labelled: int, where: str) -> None:
+def _check_classes(distinct: list[str], numbers: np.ndarray, labelled: int, where: str, none: str) -> None:
     if len(distinct) == 1:
-        raise ValueError(f"{where} has only one class, {short(distinct[0])}; there is nothing to tell apart")
+        told = f"{where} has only one class, {short(distinct[0])}; there is nothing to tell apart"
+        raise ValueError(told + none)
     if len(distinct) <= max(2, labelled // 2):
         return
     hint = "; to predict a number: --regression" if numbers.all() else ""

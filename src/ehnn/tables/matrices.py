@@ -26,11 +26,13 @@ _NO = frozenset((
 ))  # fmt: skip
 
 
-def _is_yes(text: str) -> bool:
+def is_yes(text: str) -> bool:
+    """Whether a cell says yes, as programs and people write it."""
     return text.lower() in _YES
 
 
-def _is_truth(text: str) -> bool:
+def is_truth(text: str) -> bool:
+    """Whether a cell says yes or no, or nothing."""
     return text.lower() in _YES or text.lower() in _NO or is_missing(text)
 
 
@@ -40,7 +42,7 @@ def is_one_hot(columns: Sequence[Cells]) -> bool:
     Names of members are other texts.
     """
     texts = {str(text).lower() for cells in columns for text in cells.texts}
-    if not all(map(_is_truth, texts)):
+    if not all(map(is_truth, texts)):
         return False
     marks = {text for text in texts if not is_missing(text)}
     return bool(texts & _YES) and (bool(texts & _NO) or (len(marks) == 1 and marks != texts))
@@ -57,7 +59,7 @@ def _truths(names: Sequence[str], table: Table, option: str) -> list[Cells]:
     """The columns, which must hold 0 and 1."""
     columns = [table.column(name) for name in names]
     for name, cells in zip(names, columns, strict=True):
-        wrong = ~cells.where(_is_truth)
+        wrong = ~cells.where(is_truth)
         if wrong.any():
             row = int(np.argmax(wrong))
             told = f"column {short(name)} of {option} must hold 0 and 1, got {short(cells[row])}"
@@ -139,7 +141,7 @@ def read_matrix(layout: Layout, table: Table) -> Sheet:
 
 def _ones(columns: Sequence[Cells]) -> tuple[np.ndarray, np.ndarray]:
     """Row and column of each cell that says yes."""
-    rows = [np.flatnonzero(cells.where(_is_yes)) for cells in columns]
+    rows = [np.flatnonzero(cells.where(is_yes)) for cells in columns]
     column = np.repeat(np.arange(len(columns)), [len(part) for part in rows])
     return np.concatenate([*rows, np.zeros(0, np.int64)]).astype(np.int64), column
 

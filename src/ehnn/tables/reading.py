@@ -16,7 +16,7 @@ from ehnn.hypergraph import Hypergraph
 from .columns import values_of
 from .feature_doubts import doubtful_numbers, like_labels
 from .features import choose_features
-from .labels import class_remarks, read_labels
+from .labels import class_remarks, none_remark, read_labels
 from .layouts import Layout
 from .reader import TASKS, Reader, Source
 from .sheet import Sheet
@@ -222,7 +222,7 @@ def _labels(reader: Reader, sheet: Sheet, h: Hypergraph) -> tuple[list[Any], lis
             "has it: put it into the table of nodes"
         )
     y = read_labels(columns, reader.label, count, reader.regression, hint)
-    told = class_remarks(y)
+    told = [*filter(None, [none_remark(columns.table.column(reader.label))]), *class_remarks(y)]
     if reader.regression:
         odd = doubtful_numbers(values_of(columns, reader.label, count), columns.table)
         told = [odd] if odd else []
