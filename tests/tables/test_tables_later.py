@@ -60,3 +60,20 @@ def test_known_sets_with_other_members_are_told() -> None:
         "q.csv: 2 of 4 sets were not there in training, 'new' for one; 'o3' is known, and 'O3' is not: "
         "they are different names",
     ]
+
+
+def test_columns_of_the_model_that_are_missing_are_named_at_once() -> None:
+    text = "order,items,kind,price,w1\n" + "".join(
+        f"o{i},a{i % 5};b{i % 3},{'xy'[i % 2]},{i % 7},{i % 4}\n" for i in range(12)
+    )
+    Path("t.csv").write_text(text, encoding="utf-8")
+    table = read("t.csv", "kind", edge_column="order", feature_columns=["price", "w1"])
+    said = r"q\.csv, line 1: the model reads the columns \['price', 'w1'\], which are not there; found "
+    with pytest.raises(ValueError, match=rf"{said}.*add them with blank cells$"):
+        told(table, "order,items\no1,a1;b1\n")
+    with pytest.raises(ValueError, match=r"\['price'\].*did you mean 'Price'\?"):
+        told(table, "order,items,Price,w1\no1,a1;b1,2,3\n")
+    Path("q.txt").write_text("a1 b1\na2 b2 b0\n", encoding="utf-8")
+    sheet = as_trained(table.reader, Source("q.txt")).read(loose=True)
+    with pytest.raises(ValueError, match=r"q\.txt: the model reads the columns"):
+        ask_sheet(table.reader, sheet)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -104,6 +105,8 @@ class Reader:
 
     def graph(self, sheet: Sheet) -> Hypergraph:
         """The hypergraph of a sheet with ``x`` and ``edge_x``."""
+        _check_columns(self.node_features, sheet.nodes, sheet.path)
+        _check_columns(self.edge_features, sheet.edges, sheet.path)
         of_nodes, of_sets = (None, None) if self.known is None else (self.known.x, self.known.edge_x)
         x = _encoded(self.node_features, sheet.nodes, sheet.h.num_nodes, of_nodes)
         edge_x = _encoded(self.edge_features, sheet.edges, sheet.h.num_edges, of_sets)
@@ -248,6 +251,20 @@ def _known(about: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Hypergrap
     return Hypergraph.from_incidence(
         tensors["known.index"], len(nodes), len(edges), **rows, node_names=nodes, edge_names=edges
     ).replace(num_roles=about.get("num_roles", 1))
+
+
+def _check_columns(features: tuple[Feature, ...], columns: Columns | None, path: str) -> None:
+    """A ValueError for the columns of features that a table has not."""
+    there: Collection[str] = () if columns is None else columns.table.columns
+    missing = [feature.column for feature in features if feature.column not in there]
+    if not missing:
+        return
+    where = path if columns is None else columns.table.top
+    hint = suggest(missing[0], there) if len(missing) == 1 and not re.search(r"\d", missing[0]) else ""
+    raise ValueError(
+        f"{where}: the model reads the columns {short(missing, 300)}, which are not there; found "
+        f"{short(list(there), 300)}{hint}; where nothing is known, add them with blank cells"
+    )
 
 
 def _encoded(
