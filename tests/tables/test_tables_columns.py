@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -139,3 +140,22 @@ def test_a_header_behind_a_mark_in_the_middle_is_refused() -> None:
     Path("t.csv").write_text("\ufeffnode,edge\na,e\nb,e\n\ufeffnode,edge\nc,f\n", encoding="utf-8")
     with pytest.raises(ValueError, match="line 4: the row repeats the names of the columns"):
         Source(Path("t.csv")).read()
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [("4,5", "; write fractions with a point"), ("2024-05-01", "; write dates as numbers, such as days")],
+)
+def test_what_to_do_where_a_number_is_expected(text: str, hint: str) -> None:
+    nodes = pd.DataFrame({"node": list("abcdefghijkl"), "pay": [text, *map(str, range(11))]})
+    with pytest.raises(ValueError, match=f"column 'pay' must be a finite number, got '{text}'{hint}$"):
+        ehnn.tables.read(PAIRS, "pay", nodes=nodes, regression=True)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_json_with_the_records_in_an_object_is_named(indent: int | None) -> None:
+    Path("t.json").write_text(json.dumps({"data": [{"items": ["a"], "kind": "x"}]}, indent=indent))
+    with pytest.raises(
+        ValueError, match=r"expected a list of records.* got an object with the keys \['data'\]"
+    ):
+        ehnn.tables.read("t.json", "kind")

@@ -22,7 +22,7 @@ from .alike import other_number
 from .doubts import doubts
 from .frames import FrameTable
 from .layouts import found_columns, open_table
-from .number_formats import no_number
+from .number_formats import no_number, why_texts
 from .sheet import Columns, Sheet
 
 MAX_CATEGORIES = 64
@@ -256,7 +256,7 @@ def not_finite(table: Table, row: int, column: str, text: str) -> ValueError:
     """Names the cell that should be a number."""
     number = float(as_numbers([text], table)[0])
     wanted = "a number below 3.4e38" if np.isfinite(number) else "a finite number"
-    told = f"column {short(column)} must be {wanted}, got {short(text)}{no_number(text)}"
+    told = f"column {short(column)} must be {wanted}, got {short(text)}{why_texts([text])}"
     return ValueError(f"{table.place(row)}: {told}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,12 +126,15 @@ def _check_records(records: Sequence[Mapping[str, Any]], path: Path) -> None:
     parts = [v if isinstance(v, dict) else next(iter(v), None) for v in values if isinstance(v, (dict, list))]
     if len(parts) == len(values) and any(isinstance(part, (dict, list)) for part in parts):
         raise ValueError(
-            f"{path}: expected a list of records, or one in each line, got an object with the keys "
-            f"{short(list(records[0]))}; of pandas: to_json(..., orient='records')"
+            f"{path}: expected a list of records, one in each line, or HIF with 'incidences', got an object "
+            f"with the keys {short(list(records[0]))}; of pandas: to_json(..., orient='records')"
         )
 
 
 def _record_lines(text: str, path: Path) -> tuple[list[Mapping[str, Any]], list[int]]:
+    with suppress(ValueError, RecursionError):
+        if isinstance(whole := json.loads(text), dict):  # one object in several lines
+            return [whole], [1]
     # Not splitlines(): U+2028 and the like may stand in the strings of JSON, line ends of files may not.
     rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     found = [(number, line) for number, line in enumerate(rows, 1) if line.strip()]

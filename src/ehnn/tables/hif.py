@@ -33,7 +33,7 @@ def is_hif(path: Path) -> bool:
         return False
     try:
         found = json.loads(text)
-        return (isinstance(found, dict) and "incidences" in found) or "\n{" not in text
+        return not isinstance(found, dict) or "incidences" in found
     except (ValueError, RecursionError):
         return "\n{" not in text
 

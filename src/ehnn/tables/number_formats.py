@@ -13,6 +13,8 @@ from ehnn.io._csv_table import Table
 FORMATTED = re.compile(r"[-+(]?\s*[$€£¥%]?\s*[-+]?\d[\d.,' \u00a0\u202f]*\s*[$€£¥%]?\)?")
 """A number with a sign of a currency, per cent, or signs between thousands."""
 _GROUPED = re.compile(r"[-+]?[1-9]\d{0,2}(\.\d{3})+")
+_COMMA = re.compile(r"[-+]?(\d+,(\d{1,2}|\d{4,})|0,\d+)")
+"""A comma that is not between thousands."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}([./])\d{1,2}\1\d{2,4}.*", re.DOTALL)
 _NINES = re.compile(r"-?99+(\.0+)?")
 _VERSION = re.compile(r"\d+(\.\d+){2,}")
@@ -23,6 +25,8 @@ _UNIT = re.compile(r"[-+]?\d[\d.,]*\s?([^\W\d_]{1,4}|°C|°F)")
 def no_number(text: str) -> str:
     """A hint where a text is a formatted number."""
     hint = "; write numbers without currencies, % and signs between thousands"
+    if _COMMA.fullmatch(text):
+        return "; write fractions with a point"
     if is_number(text) or (_VERSION.fullmatch(text) and not _GROUPED.fullmatch(text)):
         return ""
     return hint if FORMATTED.fullmatch(text) else ""
