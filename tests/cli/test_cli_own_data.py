@@ -145,7 +145,9 @@ def test_numbers(baskets: Path) -> None:
 
 def test_which_sets_belong_together(baskets: Path) -> None:
     command = ("train", "--data", baskets, *SETS, "--task", "hyperedges", "--out", "mine", *QUICK)
-    assert "AUROC against hard sets" in run(*command)
+    told = run(*command, "--budget", "fast")
+    assert "AUROC against hard sets" in told
+    assert "Note: --budget is read with --task hyperedges as a number of seconds" in told
     candidates = Path("candidates.txt")
     candidates.write_text("i1;i2\ni3;i6;i9\ni0;i2\n", encoding="utf-8")
     run("predict", "--model", "mine", "--data", candidates)
@@ -311,3 +313,23 @@ def test_help_says_what_the_commands_read() -> None:
     lines = CliRunner().invoke(app, ["data", "example", "--help"]).output.splitlines()
     commands = [line.strip() for line in lines if line.strip().startswith("ehnn")]
     assert [command.split()[1] for command in commands] == ["data", "train"]
+
+
+def test_rare_classes_may_weigh_as_much_as_others(baskets: Path) -> None:
+    """A rare class that nothing tells apart is predicted only where it weighs as much as the other."""
+    rows = [(f"b{i}", f"i{i % 7};i{i % 5}", "rare" if i % 8 == 0 else "common") for i in range(160)]
+    write(baskets, ["basket", "items", "kind"], rows)
+    command = ("train", "--data", baskets, "--label-column", "kind", *QUICK)
+    run(*command, "--out", "m")
+    run(*command, "--class-weight", "balanced", "--out", "w")
+    counts = [
+        sum(row["predicted"] == "rare" for row in predictions(f"{folder}/predicted.csv")) for folder in "mw"
+    ]
+    assert counts[0] < 20 < counts[1]
+    assert (
+        json.loads(Path("w/run.json").read_text(encoding="utf-8"))["parameters"]["class_weight"] == "balanced"
+    )
+    assert "--class-weight is for classes" in run(
+        *command, "--class-weight", "balanced", "--regression", code=2
+    )
+    assert "unknown --class-weight 'equal'" in run(*command, "--class-weight", "equal", code=2)

@@ -162,7 +162,8 @@ class LabelRun:
             [v if there else None for v, there in zip(self.values, rows.tolist(), strict=True)]
             for rows in (rest, asked)
         )
-        simple = self.kind(budget=SIMPLE_BUDGET, random_state=self.request.seed, device="cpu")
+        weight = {k: v for k, v in self.request.settings.items() if k == "class_weight"}
+        simple = self.kind(budget=SIMPLE_BUDGET, random_state=self.request.seed, device="cpu", **weight)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the fit before said them
             found = simple.fit(self.data.h, shown).score(self.data.h, hidden)

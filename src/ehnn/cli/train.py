@@ -109,6 +109,14 @@ def own_data(
     ] = None,
     lr: Annotated[Real, typer.Option(show_default=OWN, help="Learning rate.")] = None,
     weight_decay: Annotated[Real, typer.Option(show_default=OWN, help="Weight decay.")] = None,
+    class_weight: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            metavar="balanced",
+            show_default="each label weighs the same",
+            help="Each class weighs the same, however rare it is.",
+        ),
+    ] = None,
     runs: Annotated[
         int, typer.Option(min=1, help="Split and train this many times; print mean ± deviation.")
     ] = 1,
@@ -153,7 +161,7 @@ def own_data(
 
     given = {
         "width": width, "dropout": dropout, "epochs": epochs, "patience": patience, "lr": lr,
-        "weight_decay": weight_decay,
+        "weight_decay": weight_decay, "class_weight": class_weight,
     }  # fmt: skip
     settings: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
     settings |= {"model": model, "budget": as_budget(budget), "device": pick_device(device)}
@@ -164,8 +172,8 @@ def own_data(
         request = Request(
             source, task, label, columns, regression, settings, valid, test, seed, runs
         )  # fmt: skip
-        for option in _unread(context, model):
-            typer.echo(f"Note: {option} is not read with --model {model}", err=True)
+        for remark in _unread(context, model):
+            typer.echo(f"Note: {remark}", err=True)
         train_table(request, out, fresh)
 
 
@@ -181,15 +189,17 @@ _OF_ONE_MODEL = ("lr", "weight_decay", "patience", "valid")
 
 
 def _unread(context: typer.Context, model: str) -> list[str]:
-    """Options that were given and that the model does not read.
+    """Remarks on options that were given and that the model does not read.
 
-    None for ``hyperedges``: `HyperedgePredictor` reads all options, except that it reads a budget only with
-    ``auto`` and as a number of seconds.
+    `HyperedgePredictor` reads all, except that it reads a budget only with ``auto`` and as seconds.
     """
-    if context.params["task"] == "hyperedges":
+    if context.params["task"] != "hyperedges":
+        unread = _OF_ONE_MODEL if model == "auto" else ("budget",)
+        return [f"{_option(n)} is not read with --model {model}" for n in _given(context) if n in unread]
+    timed = model == "auto" and not isinstance(as_budget(context.params["budget"]), str)
+    if "budget" not in _given(context) or timed:
         return []
-    unread = _OF_ONE_MODEL if model == "auto" else ("budget",)
-    return [_option(name) for name in _given(context) if name in unread]
+    return ["--budget is read with --task hyperedges as a number of seconds, and with --model auto alone"]
 
 
 def _given(context: typer.Context) -> list[str]:

@@ -60,7 +60,12 @@ class Request:
             )
         if self.runs > 1 and not self.test:
             raise ValueError("--runs compares test parts: give --test above 0")
-        Estimator(**self.estimator).check_settings()
+        settings = self.estimator
+        if (weight := settings.pop("class_weight", None)) is not None:
+            choose("--class-weight", weight, ("balanced",))
+            if self.regression or self.task == "hyperedges":
+                raise ValueError("--class-weight is for classes: leave it out")
+        Estimator(**settings).check_settings()
 
     def to_dict(self) -> dict[str, Any]:
         """What a run depends on: the options, and what is in the tables."""
