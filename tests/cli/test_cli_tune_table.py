@@ -30,6 +30,8 @@ def test_a_search_goes_on_and_is_reported(pairs: Path) -> None:
     assert "trial 1:" not in said
     second = json.loads(Path("found/run.json").read_text(encoding="utf-8"))
     assert second["trials"][:2] == first["trials"]
+    points = [trial["params"] for trial in second["trials"]]
+    assert points[2] not in points[:2]  # the sampler does not begin again
     best = max(second["trials"], key=lambda t: t["value"])
     assert best["params"]["width"] == second["parameters"]["width"]
     run("report", "found")

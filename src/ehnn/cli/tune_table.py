@@ -135,13 +135,15 @@ def _search(search: Search, folder: RunFolder, optuna: Any) -> None:
     if not folder.going_on:
         folder.begin()
     beside = _default(search, data, path / DEFAULT)
-    study = _study(optuna, path / STUDY, request.seed)
+    study = _study(optuna, path / STUDY)
     done = _finished(study)
     if done >= search.trials and (path / RECORD).exists():
         typer.echo(f"{path} holds this search, done before; to continue it, give more --trials", err=True)
         show(read_record(path / RECORD), path)
         return
-    study.optimize(_objective(search, data), n_trials=max(0, search.trials - done))
+    for _ in range(done, search.trials):
+        study.sampler = _sampler(optuna, study, request.seed)
+        study.optimize(_objective(search, data), n_trials=1)
     best = replace(request, settings={**request.settings, **study.best_params})
     typer.echo(f"best of {_finished(study)} trials: {study.best_value:.4g}  {study.best_params}", err=True)
     if beside and beside[0]["value"] >= study.best_value:
@@ -183,13 +185,18 @@ def _forget_training(path: Path) -> None:
             (place / name).unlink(missing_ok=True)
 
 
-def _study(optuna: Any, path: Path, seed: int) -> Any:
+def _study(optuna: Any, path: Path) -> Any:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     path.parent.mkdir(parents=True, exist_ok=True)
     return optuna.create_study(
         storage=f"sqlite:///{path}", study_name="search", direction="maximize", load_if_exists=True,
-        sampler=optuna.samplers.TPESampler(seed=seed % 2**32),
     )  # fmt: skip
+
+
+def _sampler(optuna: Any, study: Any, seed: int) -> Any:
+    """What draws the next point, with its own seed: one seed for all would draw the first points again."""
+    tried = sum(trial.state.name in ("COMPLETE", "FAIL") for trial in study.trials)
+    return optuna.samplers.TPESampler(seed=(seed + tried) % 2**32)
 
 
 def _objective(search: Search, data: Any) -> Callable[[Any], float]:
