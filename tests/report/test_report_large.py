@@ -44,7 +44,7 @@ def test_models_and_trials_are_tables(tmp_path: Path) -> None:
     run = read_run(large(tmp_path / "run"))
     page = render([run])
     assert "Models compared" in page
-    assert "The best 30 of 90 trials." in page
+    assert "The best 30 of 90 trials. On validation labels" in page
     assert run.leaderboard[0]["member"] == "majority"
     assert ">majority</th>" in page
     assert "x" * 300 not in re.sub(r'title="[^"]*"', "", page)

@@ -211,6 +211,8 @@ def test_large_data_make_small_pages(tmp_path: Path) -> None:
     page = render(read_runs([put(tmp_path, record)]))
     assert len(page) < 700_000
     assert "Commonest mistakes" in Checked(page).text
+    record["test"]["confusion"] = np.diag(np.full(size, 50)).tolist()
+    assert "Commonest mistakes" not in render(read_runs([put(tmp_path / "right", record)]))
 
 
 # ---------------------------------------------------------------------- writing

@@ -23,12 +23,10 @@ def confusion_figure(confusion: np.ndarray, labels: Sequence[str], group: str) -
         wide = len(confusion) > 8
         return figure("Confusion matrix", _table(confusion, labels), note=note, switch=choice, wide=wide)
     note = f"{len(confusion)} classes: rows are true, columns predicted; the shade is the share of a row."
-    return join(
-        [
-            figure("Confusion matrix", _picture(confusion, labels), note=note),
-            figure("Commonest mistakes", _mistakes(confusion, labels)),
-        ]
-    )
+    parts = [figure("Confusion matrix", _picture(confusion, labels), note=note)]
+    if np.trace(confusion) < confusion.sum():
+        parts.append(figure("Commonest mistakes", _mistakes(confusion, labels)))
+    return join(parts)
 
 
 def _shares(confusion: np.ndarray) -> np.ndarray:

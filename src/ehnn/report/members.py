@@ -29,11 +29,11 @@ def members_figure(rows: Sequence[Mapping[str, Any]]) -> Markup:
     return figure("Models compared", table(head, body, "Models compared"), note=note, wide=len(there) > 3)
 
 
-def trials_figure(rows: Sequence[Mapping[str, Any]]) -> Markup:
-    """The best trials of a search."""
+def trials_figure(rows: Sequence[Mapping[str, Any]], metric: str) -> Markup:
+    """The best trials of a search, and what they were judged by."""
     ordered = sorted(rows, key=lambda row: -(number(row.get("value")) or float("-inf")))[:MOST]
     names = list(dict.fromkeys(name for row in ordered for name in _settings(row)))
-    head = ["trial", "value", *names]
+    head = ["trial", metric, *names]
     body = [
         [
             str(row.get("number", "")),
@@ -42,7 +42,8 @@ def trials_figure(rows: Sequence[Mapping[str, Any]]) -> Markup:
         ]
         for row in ordered
     ]
-    note = f"The best {len(body)} of {len(rows)} trials." if len(rows) > len(body) else None
+    best = f"The best {len(body)} of {len(rows)} trials. " if len(rows) > len(body) else ""
+    note = f"{best}On validation labels, which a trial was not trained on."
     return figure("Search", table(head, body, "Search"), note=note, wide=True)
 
 

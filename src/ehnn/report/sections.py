@@ -106,7 +106,7 @@ def results(run: Run, place: int) -> list[Markup]:
     """Confusion matrix, accuracy per class and per order."""
     test, found = run.test, [_figures(run)] if run.summary or (run.test and run.test.more) else []
     found += [members_figure(run.leaderboard)] if run.leaderboard else []
-    found += [trials_figure(run.trials)] if run.trials else []
+    found += [trials_figure(run.trials, metric_name(run))] if run.trials else []
     if test is None:
         return found
     if test.confusion is not None and len(test.confusion):
