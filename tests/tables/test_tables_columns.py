@@ -152,6 +152,12 @@ def test_what_to_do_where_a_number_is_expected(text: str, hint: str) -> None:
         ehnn.tables.read(PAIRS, "pay", nodes=nodes, regression=True)
 
 
+def test_few_numbers_with_a_unit_are_told() -> None:
+    told = "column 'size' is read as 3 classes, '10 kg' for one; write numbers without their unit"
+    assert people(size=["5 kg", "7 kg", "10 kg"] * 4).remarks == [f"the table of nodes: {told}"]
+    assert people(grade=["1a", "2b", "3c"] * 4).remarks == []
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 def test_json_with_the_records_in_an_object_is_named(indent: int | None) -> None:
     Path("t.json").write_text(json.dumps({"data": [{"items": ["a"], "kind": "x"}]}, indent=indent))

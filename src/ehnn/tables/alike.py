@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from ehnn._utils.validation import short
 from ehnn.io._cells import is_missing
 
-_ZEROS = 20
-"""Zeros that are tried before a number."""
 _LONGEST = 200
 """Characters of a name in which a count is sought."""
 _MOST = 1000
@@ -120,27 +118,20 @@ def one_writing(lists: list[list[str]]) -> tuple[list[list[str]], list[str]]:
 
 
 def known_as(names: Iterable[str], known: Sequence[Hashable]) -> str:
-    """A hint where one of ``names``, which are not known, is known in another writing."""
-    writings = {writing(str(name)): str(name) for name in known}
-    numbers = set(map(str, known))
-    new = (name for name in names if name not in numbers)
-    for name, _ in zip(new, range(_MOST), strict=False):
-        if hint := other_number(name, numbers):
-            return hint
-        if (other := writings.get(writing(name))) is not None:
-            return f"; {short(other)} is known, and {short(name)} is not: they are different names"
-    return ""
+    """A hint where one of ``names``, which are not known, is known in another writing.
 
-
-def other_number(name: str, known: Collection[Hashable]) -> str:
-    """A hint where a name that is not known is known with, or without, ``.0`` or zeros before it."""
-    other = name.removesuffix(".0") if name.endswith(".0") else f"{name}.0"
-    if other in known:
+    >>> known_as(["7.0"], ["6", "7"])
+    "; '7' is known: write whole numbers in the same way in all tables, with .0 or without"
+    """
+    there = set(map(str, known))
+    writings = {writing(name): name for name in there}
+    new = (name for name in names if name not in there)
+    found = ((name, writings.get(writing(name))) for name, _ in zip(new, range(_MOST), strict=False))
+    name, other = next(((name, other) for name, other in found if other is not None), ("", ""))
+    if not other:
+        return ""
+    if name.removesuffix(".0") == other.removesuffix(".0"):
         return f"; {other!r} is known: write whole numbers in the same way in all tables, with .0 or without"
-    number = name.lstrip("0")
-    if not name.isdecimal() or not number:
-        return ""
-    padded = next((z for k in range(_ZEROS) if (z := "0" * k + number) in known), None)
-    if padded is None:
-        return ""
-    return f"; {padded!r} is known: write them in the same way in all tables, with zeros before or without"
+    if name.isdecimal() and other.isdecimal():
+        return f"; {other!r} is known: write them in the same way in all tables, with zeros before or without"
+    return f"; {short(other)} is known, and {short(name)} is not: they are different names"

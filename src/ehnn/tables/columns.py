@@ -18,7 +18,7 @@ from ehnn.io._csv_table import Table
 from ehnn.io._csv_values import as_numbers
 from ehnn.io._names import NODE_COLUMNS, factorize
 
-from .alike import other_number
+from .alike import known_as
 from .doubts import doubts
 from .frames import FrameTable
 from .layouts import found_columns, open_table
@@ -113,7 +113,7 @@ def with_node_table(sheet: Sheet, data: Any, id_column: str | None = None) -> Sh
     guessed = id_column is None and key != sheet.layout.node and len(table.columns) > 1
     if len(new):
         row = int(new[0])
-        hint = other_number(ids[row], set(known)) or _alike(ids[row], known[:10_000])
+        hint = _alike(ids[row], known[:10_000]) or known_as([ids[row]], known)
         text = f"{short(ids[row])} ({table.place(row)}){hint}"
         if len(new) == len(ids):
             of_sets = _SETS if set(ids.texts.tolist()) <= set(sheet.h.edge_names or ()) else ""

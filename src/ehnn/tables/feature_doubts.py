@@ -17,7 +17,7 @@ from ehnn.io._csv_values import as_numbers
 from .alike import known_as
 from .columns import Feature, Number, Values, values_of
 from .lists import joined_classes
-from .number_formats import FORMATTED, are_dates, missing_code, no_number, thousands, why_texts
+from .number_formats import missing_code, thousands, why_texts
 from .sheet import Columns
 
 _NAMELESS = re.compile(r"Unnamed: \d+(\.\d+)*")
@@ -158,15 +158,12 @@ def doubtful_numbers(values: Values, table: Table) -> str:
 
 
 def formatted_numbers(feature: Feature, columns: Columns) -> str | None:
-    """A remark where texts that are read as classes are dates or formatted numbers, such as ``30,000``."""
+    """A remark where texts that are read as classes are dates or numbers, such as ``30,000`` or ``5 kg``."""
     if isinstance(feature, Number):
         return None
-    dates = are_dates(feature.values)
-    if not dates and not all(map(FORMATTED.fullmatch, feature.values)):
+    hint = why_texts(feature.values)
+    if not hint:
         return None
-    text = next((value for value in feature.values if dates or no_number(value)), None)
-    if text is None:
-        return None
-    what = f"{columns.table.path}: column {short(feature.column)}"
-    told = f"is read as {len(feature.values)} classes, {short(text)} for one"
-    return f"{what} {told}{why_texts(feature.values) if dates else no_number(text)}"
+    text = next(value for value in feature.values if why_texts([value]))
+    told = f"is read as {len(feature.values)} classes, {short(text)} for one{hint}"
+    return f"{columns.table.path}: column {short(feature.column)} {told}"
