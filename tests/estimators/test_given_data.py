@@ -471,3 +471,24 @@ def test_a_frame_of_several_hypergraphs_is_refused() -> None:
     frame = pd.DataFrame({"graph": [0, 0, 1], "node": [1, 2, 3], "edge": [1, 1, 2]})
     with pytest.raises(ValueError, match=r"groupby\('graph'\)"):
         ehnn.HypergraphClassifier(**FAST).fit(frame, ["a", "b"])
+
+
+@pytest.mark.parametrize("settings", [FAST, {"model": "hgnn", "width": 4, "epochs": 1}])
+def test_no_hyperedges_have_no_predictions(settings: dict[str, Any]) -> None:
+    h, y = circles(20)
+    model = ehnn.HyperedgeClassifier(**settings).fit(dual(h.replace(x=None)), y)
+    empty = ehnn.Hypergraph.from_edges([], 3)
+    assert model.predict(empty).shape == (0,)
+    assert model.predict_proba(empty).shape == (0, 2)
+
+
+def test_a_name_that_comes_twice_changes_no_prediction_of_hyperedges() -> None:
+    h, y = circles(20)
+    settings: dict[str, Any] = {"model": "hgnn", "width": 4, "epochs": 3}
+    names = {"edge_names": ["e3" if i == 8 else f"e{i}" for i in range(20)]}
+    plain = dual(h).replace(node_names=None)
+    twice = plain.replace(**names)
+    first, second = (
+        ehnn.HyperedgeClassifier(**settings).fit(data, y).predict_proba(data) for data in (plain, twice)
+    )
+    np.testing.assert_array_equal(first, second)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,13 +97,12 @@ def beside(known: Hypergraph, new: Hypergraph) -> Beside | None:
     """Rows that are asked about beside those of fit; None where they stand alone.
 
     Hyperedges are found by name, or by number without names. Rows stand alone where they are those of fit
-    (named ones: include them), where no hyperedge of theirs is known, and where they lack features or roles
-    that fit had.
+    (named ones: include them), where no hyperedge of theirs is known, where there are none, and where they
+    lack features or roles that fit had.
     """
-    number = {plain(name): i for i, name in enumerate(_names(known))}
-    groups = np.array([number.get(plain(name), -1) for name in _names(new)], np.int64)
+    groups = _numbers_of(_names(new), _names(known))
     fresh = groups < 0
-    if fresh.all() or not known.num_nodes or not _alike(known, new, bool(fresh.any())):
+    if fresh.all() or not (known.num_nodes and new.num_nodes) or not _alike(known, new, bool(fresh.any())):
         return None
     groups[fresh] = known.num_edges + np.arange(fresh.sum())
     places = _places(known, new, set_hashes(dual(known)), set_hashes(dual(new), groups))
@@ -119,8 +118,7 @@ def _places(known: Hypergraph, new: Hypergraph, sets: Array, new_sets: Array) ->
     if known.node_names is None or new.node_names is None:
         places = np.arange(new.num_nodes)
     else:
-        row = {plain(name): i for i, name in enumerate(known.node_names)}
-        places = np.array([row.get(plain(name), -1) for name in new.node_names], np.int64)
+        places = _numbers_of(new.node_names, known.node_names)
     inside = (places >= 0) & (places < known.num_nodes)
     return np.where(inside & (sets[np.where(inside, places, 0)] == new_sets), places, -1)
 
@@ -135,5 +133,16 @@ def _alike(known: Hypergraph, new: Hypergraph, strangers: bool) -> bool:
     return roles and all(a == b for a, b in widths)
 
 
-def _names(h: Hypergraph) -> Any:
+def _names(h: Hypergraph) -> Sequence[Any]:
     return range(h.num_edges) if h.edge_names is None else h.edge_names
+
+
+def _numbers_of(names: Sequence[Any], known: Sequence[Any]) -> Array:
+    """``[names]``: where each one is among the ``known`` ones, -1: nowhere.
+
+    Where all names are the same, their places are too, also of a name that comes twice.
+    """
+    if names == known:
+        return np.arange(len(names))
+    number = {plain(name): i for i, name in enumerate(known)}
+    return np.array([number.get(plain(name), -1) for name in names], np.int64)
