@@ -200,3 +200,22 @@ def test_other_forms_are_refused_by_what_is_expected() -> None:
     for y in (["1", "0"], [1, None]):
         with pytest.raises(ValueError, match="scores must be numbers and answers 0 or 1"):
             model.score([[0, 1], [2, 3]], y)
+
+
+def test_numbers_that_no_float_holds_are_named() -> None:
+    with pytest.raises(ValueError, match="labels must be numbers here, got 1000"):
+        ehnn.NodeRegressor(budget="fast").fit([[0, 1], [1, 2]], [10**400, 1, 2])
+
+
+@pytest.mark.parametrize("kind", [ehnn.NodeClassifier, ehnn.NodeRegressor])
+def test_no_rows_have_no_labels(kind: Any) -> None:
+    with pytest.raises(ValueError, match=r"not one of the 0 rows has a (label|number)"):
+        kind(budget="fast").fit(ehnn.Hypergraph.from_edges([], 0), [])
+
+
+def test_classes_of_64_bits_are_not_rounded() -> None:
+    classes = np.array([1, 2**64 - 1], np.uint64)
+    model = ehnn.NodeClassifier(model="hgnn", width=4, epochs=1)
+    model.fit([[0, 1], [1, 2], [2, 3]], np.tile(classes, 2))
+    assert set(model.classes_) == {1, 2**64 - 1}
+    assert set(model.predict([[0, 1], [1, 2], [2, 3]])) <= {1, 2**64 - 1}

@@ -52,7 +52,7 @@ class Classifies:
         """The classes; numbers of the columns where there are several labels for each row."""
         self._check_fitted()
         targets = self.targets_
-        return np.asarray(targets.classes) if isinstance(targets, Classes) else np.arange(targets.num_outputs)
+        return targets.array if isinstance(targets, Classes) else np.arange(targets.num_outputs)
 
     @renamed_argument("data", "h")
     def predict_proba(self, h: Any) -> np.ndarray:

@@ -152,7 +152,7 @@ def plain_class(value: Any) -> Any:
 def _number(value: Any) -> float:
     try:
         return math.nan if is_missing(value) else float(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"labels must be numbers here, got {short(value)}") from error
 
 

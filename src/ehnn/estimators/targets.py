@@ -54,6 +54,12 @@ class Classes:
     def num_outputs(self) -> int:
         return len(self.classes)
 
+    @property
+    def array(self) -> np.ndarray:
+        """``[classes]``; of Python objects where NumPy would round whole numbers of 64 bits."""
+        found = np.asarray(self.classes)
+        return np.array(self.classes, dtype=object) if found.dtype.kind == "f" else found
+
     def encode(self, values: Sequence[Any], judged: bool = False) -> Tensor:
         """``[rows]``; a class that was not there in fit is an error.
 
@@ -97,7 +103,7 @@ class Classes:
         return logits.double().softmax(-1).cpu().numpy()
 
     def predict(self, logits: Tensor) -> np.ndarray:
-        return np.asarray(self.classes)[logits.argmax(-1).cpu().numpy()]
+        return self.array[logits.argmax(-1).cpu().numpy()]
 
     def score(self, logits: Tensor, target: Tensor, weight: Tensor) -> float:
         """Share of labelled rows that are right."""
@@ -197,6 +203,8 @@ class Numbers(_Rows):
 
     @classmethod
     def learn(cls, values: Sequence[Any]) -> Numbers:
+        if not len(values):
+            raise ValueError("not one of the 0 rows has a number")
         single = not is_matrix(values)
         table = as_matrix([[v] for v in values] if single else values, None).numpy()
         known = ~np.isnan(table).all(0)
