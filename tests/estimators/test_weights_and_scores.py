@@ -126,3 +126,12 @@ def test_arguments_of_a_wrong_type_are_named(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         ehnn.NodeClassifier(**NETWORK | settings).fit(h, KIND)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e4])
+def test_only_ratios_of_class_weights_and_sample_weights_count(h: ehnn.Hypergraph, scale: float) -> None:
+    plain = ehnn.NodeClassifier(budget=0.01).fit(h, KIND).predict_proba(h)
+    by_class = ehnn.NodeClassifier(budget=0.01, class_weight={0: scale, 1: scale, 2: scale}).fit(h, KIND)
+    by_row = ehnn.NodeClassifier(budget=0.01).fit(h, KIND, np.full(60, scale))
+    for model in (by_class, by_row):
+        np.testing.assert_allclose(model.predict_proba(h), plain, atol=1e-6)

@@ -95,15 +95,18 @@ def counted(
 ) -> tuple[Tensor, np.ndarray | None]:
     """The labels that count, and ``[rows]`` float32: ``sample_weight`` times ``class_weight``.
 
-    The weights are None where neither is given. A label whose ``sample_weight`` is 0 is hidden: it is no
-    input of others either. A ValueError where no row with a label is left.
+    Their mean over the labels is 1, so that only their ratios count. They are None where neither is given. A
+    label whose ``sample_weight`` is 0 is hidden: it is no input of others either. A ValueError where no row
+    with a label is left.
     """
     target = target if rows is None else targets.hide(target, torch.from_numpy(rows > 0))
     given = [weight for weight in (rows, class_weights(by_class, targets, target)) if weight is not None]
-    found = given[0] * given[1] if len(given) == 2 else next(iter(given), None)
-    if found is not None and not found[targets.labelled(target).numpy()].any():
+    if not given:
+        return target, None
+    found, labelled = np.prod(given, 0, dtype=np.float64), targets.labelled(target).numpy()
+    if not found[labelled].any():
         raise ValueError("sample_weight and class_weight must be above 0 for a row with a label")
-    return target, found
+    return target, (found / found[labelled].mean()).astype(np.float32)
 
 
 def score_weights(given: Any, labelled: Tensor, row: str) -> Tensor:
@@ -120,7 +123,7 @@ def score_weights(given: Any, labelled: Tensor, row: str) -> Tensor:
 
 
 def class_weights(given: Any, targets: Targets, target: Tensor) -> np.ndarray | None:
-    """``[rows]`` float32 of a ``class_weight``; rows without a label get 0."""
+    """``[rows]`` float64 of a ``class_weight``; rows without a label get 0."""
     if given is None:
         return None
     if not isinstance(targets, Classes):
@@ -130,9 +133,9 @@ def class_weights(given: Any, targets: Targets, target: Tensor) -> np.ndarray | 
     if isinstance(given, str) and given == "balanced":
         each = count.sum() / np.maximum(count, 1) / len(count)
     elif isinstance(given, Mapping):
-        wrong = next((v for v in given.values() if not isinstance(plain(v), (int, float))), None)
-        if wrong is not None:
-            raise ValueError(f"class_weight must map classes to numbers, got {short(wrong)}")
+        wrong = [v for v in given.values() if not isinstance(plain(v), (int, float))]
+        if wrong:
+            raise ValueError(f"class_weight must map classes to numbers, got {short(wrong[0])}")
         named = {plain_class(plain(k)): float(v) for k, v in given.items()}
         unknown = [k for k in named if k not in targets.classes]
         if unknown:
@@ -145,4 +148,4 @@ def class_weights(given: Any, targets: Targets, target: Tensor) -> np.ndarray | 
         each = np.array([named.get(c, 1.0) for c in targets.classes])
     else:
         raise ValueError(f"class_weight must be a mapping, 'balanced' or None, got {short(given)}")
-    return np.where(known >= 0, each[np.maximum(known, 0)], 0.0).astype(np.float32)
+    return np.where(known >= 0, each[np.maximum(known, 0)], 0.0)
