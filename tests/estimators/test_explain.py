@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -268,3 +269,40 @@ def test_what_cannot_be_explained_is_an_error(voting: Fitted) -> None:
             model.explain(h, **wrong)
     with pytest.raises(ehnn.estimators.NotFittedError):
         ehnn.NodeClassifier().explain(h, [0])
+
+
+@pytest.mark.parametrize("settings", [FAST, {"model": "mlp", "width": 8, "epochs": 30, "lr": 0.01}])
+def test_a_feature_that_is_equal_in_all_nodes_of_a_hypergraph(
+    settings: dict[str, Any], tmp_path: Path
+) -> None:
+    """Its mean over the nodes of the hypergraph says the same: it takes the mean of all of fit."""
+    rng = np.random.default_rng(0)
+    many = [
+        ehnn.Hypergraph.from_edges(
+            [[0, 1, 2], [2, 3]], x=np.stack([rng.normal(size=4), np.full(4, i % 2)], 1).astype(np.float32)
+        )
+        for i in range(40)
+    ]
+    model = ehnn.HypergraphClassifier(**settings).fit(many, [i % 2 for i in range(40)])
+    model.save(tmp_path)
+    for fitted in (model, ehnn.estimators.load(tmp_path)):
+        (found,) = fitted.explain([many[1]])
+        first = found.contributions[0]
+        assert (first.kind, first.name, first.detail) == ("feature", 1, "mean 1, in fit 0.5")
+        assert first.effect > 0.5
+        x = torch.cat([many[1].x[:, :1], torch.full((4, 1), 0.5)], 1)
+        expected = fitted.predict_proba([many[1].replace(x=x)])[0, 1]
+        assert first.without == pytest.approx(expected, abs=1e-6)
+
+
+def test_features_that_are_whole_numbers_take_their_mean() -> None:
+    x = torch.arange(12)[:, None] % 2
+    edges = [[i, (i + 2) % 12] for i in range(12)]
+    h = ehnn.Hypergraph.from_edges(edges, x=x)
+    model = ehnn.NodeClassifier(model="hgnn", width=4, epochs=5).fit(h, x[:, 0].tolist())
+    (found,), (same,) = (model.explain(data, [0]) for data in (h, h.replace(x=x.float())))
+    assert "feature" in [c.kind for c in found.contributions]
+    assert found == same
+    graphs, y = [h.replace(x=x + i % 2) for i in range(8)], [0, 1] * 4
+    (found,) = ehnn.HypergraphClassifier(**FAST).fit(graphs, y).explain(graphs, 0)
+    assert "feature" in [c.kind for c in found.contributions]

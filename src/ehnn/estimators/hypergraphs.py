@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
@@ -19,6 +19,7 @@ from ehnn.tables.frames import is_frame
 from .auto import AutoGraphs, widths_of
 from .base import Estimator, Self, all_or_nothing
 from .explain.asking import MOST, limits
+from .explain.candidates import Columns
 from .explain.explanation import Explanations
 from .explain.hypergraphs import GraphQuestions
 from .features import Features, check_features
@@ -50,6 +51,7 @@ class HypergraphEstimator(Estimator):
     batch_size: int = 32
     path: Sequence[str] | None = None
     _auto: ClassVar[Any] = AutoGraphs
+    columns_ = cast(Any, None)  # set by fit: `Columns` of its features, for explanations
 
     def _learn(self, values: list[Any], rows: np.ndarray | None = None) -> Targets:
         raise NotImplementedError
@@ -94,7 +96,8 @@ class HypergraphEstimator(Estimator):
             judging = judging_labels(chosen, self.targets_.labelled(target).numpy(), "hypergraph")
         if self.model == "auto":
             return self._fit_auto(members, target, weight, judging)
-        self.features_ = Features.learn(batch(members), self.features)
+        whole = batch(members)
+        self.features_, self.columns_ = Features.learn(whole, self.features), Columns.of(whole)
         self.n_features_in_ = self.features_.channels
         if judging is None:
             parts = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
@@ -131,6 +134,7 @@ class HypergraphEstimator(Estimator):
         read = self._read(members)
         self.n_features_in_ = widths_of(read[0])[0]
         _check_alike(read)
+        self.columns_ = Columns.of(batch(h.replace(incidence_x=None) for h in read))
         output = Output.of(self.targets_)
         self.model_ = AutoGraphs.fit(read, output, target.numpy(), weight, settings, judging)
         return self
@@ -181,11 +185,13 @@ class HypergraphEstimator(Estimator):
         """What moved the predictions of hypergraphs with the numbers ``rows``: one or several; None: all.
 
         Occlusion, as in `NodeEstimator.explain`, of the ``most`` largest hyperedges, of nodes with the most
-        hyperedges, and of the first features; a feature takes its mean over the nodes of the hypergraph.
+        hyperedges, and of features of nodes that are furthest from their mean in `fit`, which a feature then
+        takes in all nodes.
         """
         self._check_fitted()
-        members = as_members(h)
-        questions = GraphQuestions(self, members, limits(most, 1)[0])
+        members = self._read(as_members(h))
+        columns = self.columns_ if self.columns_ is not None else Columns.of(batch(members))
+        questions = GraphQuestions(self, members, columns, limits(most, 1)[0])
         asked = [rows] if isinstance(rows, (int, np.integer)) else rows
         wanted = range(len(members)) if asked is None else as_index(asked, "rows", len(members)).tolist()
         return Explanations([questions.explain(row, target) for row in wanted])
@@ -195,13 +201,21 @@ class HypergraphEstimator(Estimator):
         return kept | {"features": self.features_.about()} if isinstance(self.model_, nn.Module) else kept
 
     def _tensors(self) -> dict[str, Tensor]:
-        return self.features_.tensors() if isinstance(self.model_, nn.Module) else {}
+        kept = self.features_.tensors() if isinstance(self.model_, nn.Module) else {}
+        if self.columns_ is not None:
+            kept |= {
+                f"columns.{k}": torch.from_numpy(getattr(self.columns_, k)) for k in ("mean", "deviation")
+            }
+        return kept
 
     def _restore(self, about: dict[str, Any], tensors: dict[str, Tensor]) -> None:
         self.targets_ = targets_from(about["targets"])
         if "features" in about:  # a model of its own, not model="auto"
             self.features_ = Features.restore(about["features"], tensors)
             self.n_features_in_ = self.features_.channels
+        if "columns.mean" in tensors:  # not in older files
+            mean, deviation = (tensors[f"columns.{k}"].numpy() for k in ("mean", "deviation"))
+            self.columns_ = Columns(mean, deviation)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

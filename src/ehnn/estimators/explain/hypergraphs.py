@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 
-from .candidates import Known
+from .candidates import Columns, Known
 from .explanation import Explanation
 from .near import Near, select
 from .occlusion import Change, Scale, explained
@@ -22,11 +23,11 @@ class GraphQuestions:
     """Explains whole hypergraphs, with a fitted `HypergraphEstimator`.
 
     Left out are one hyperedge, one node (from all its hyperedges, and itself), or one feature, which takes
-    its mean over the nodes of the hypergraph in all of them.
+    its mean in ``columns`` in all nodes.
     """
 
-    def __init__(self, estimator: Any, members: list[Hypergraph], most: int) -> None:
-        self.estimator, self.members, self.most = estimator, members, most
+    def __init__(self, estimator: Any, members: list[Hypergraph], columns: Columns, most: int) -> None:
+        self.estimator, self.members, self.columns, self.most = estimator, members, columns, most
 
     def explain(self, number: int, target: Any) -> Explanation:
         """The explanation of one hypergraph (its number)."""
@@ -46,7 +47,10 @@ class GraphQuestions:
         )
 
     def _changes(self, h: Hypergraph) -> tuple[list[tuple[Change, Hypergraph]], dict[str, int]]:
-        """Things to leave out, and the hypergraph without each: large hyperedges and degrees first."""
+        """Things to leave out, and the hypergraph without each.
+
+        Large hyperedges and degrees come first, and features that are furthest from their means.
+        """
         node, edge = h.index.numpy()
         orders, degrees = h.orders.numpy(), h.degrees.numpy()
         nodes, edges = np.arange(h.num_nodes), np.arange(h.num_edges)
@@ -57,11 +61,20 @@ class GraphQuestions:
         for v in np.argsort(-degrees, kind="stable")[: self.most].tolist():
             copy = select(h, np.flatnonzero(node != v), np.delete(nodes, v), edges)
             found.append((Change("node", v, f"in {degrees[v]} hyperedges"), copy))
-        width = 0 if h.x is None else h.x.shape[1]
-        for column in range(min(width, self.most)):
-            assert h.x is not None
-            x = h.x.clone()
-            x[:, column] = x[:, column].mean()
-            found.append((Change("feature", column), h.replace(x=x)))
+        features, width = self._features(h), 0 if h.x is None else h.x.shape[1]
         untried = {"hyperedge": h.num_edges, "node": h.num_nodes, "feature": width}
-        return found, {kind: count - self.most for kind, count in untried.items()}
+        return found + features, {kind: count - self.most for kind, count in untried.items()}
+
+    def _features(self, h: Hypergraph) -> list[tuple[Change, Hypergraph]]:
+        if h.x is None or not h.num_nodes:
+            return []
+        own, mean = h.x.double(), torch.from_numpy(self.columns.mean)
+        gap = (own - mean).abs().mean(0).numpy()
+        gap /= np.where(self.columns.deviation > 0, self.columns.deviation, 1.0)
+        found = []
+        for column in np.argsort(-gap, kind="stable")[: self.most].tolist():
+            x = own.clone()
+            x[:, column] = mean[column]
+            told = f"mean {own[:, column].mean():.4g}, in fit {mean[column]:.4g}"
+            found.append((Change("feature", column, told), h.replace(x=x)))
+        return found

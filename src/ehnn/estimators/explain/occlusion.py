@@ -52,7 +52,7 @@ class Change:
         if not len(self.columns):
             return found
         assert h.x is not None
-        x = h.x.clone()
+        x = h.x.clone() if h.x.is_floating_point() else h.x.double()
         x[node, torch.from_numpy(self.columns)] = torch.from_numpy(self.values).to(x.dtype)
         return found.replace(x=x)
 
