@@ -185,3 +185,18 @@ def test_candidates_go_by_their_names():
     asked = [["d", "a"], ["b", "c"]]
     by_list, by_graph = model.decision_function(asked), model.decision_function(io.from_named_edges(asked))
     np.testing.assert_allclose(by_graph, by_list, rtol=1e-4, atol=1e-5)
+
+
+def test_features_are_checked_by_every_default() -> None:
+    pairs = [[[0, 1], [1, 2]], [[0, 1, 2], [1, 2, 3]]] * 6
+    with pytest.raises(ValueError, match=r"features must be one of .*'both'.*, got 'all'"):
+        ehnn.HypergraphClassifier(features="all").fit(pairs, [0, 1] * 6)
+    for wanted, told in (("degrees", "features must be one of"), ("given", "needs node features x")):
+        with pytest.raises(ValueError, match=told):
+            ehnn.IncidenceClassifier(features=wanted).fit(pairs[0], [0, 1, 0, 1])
+
+
+def test_a_budget_may_be_a_number_of_numpy() -> None:
+    ehnn.NodeClassifier(budget=np.float32(0.01)).fit([[0, 1], [1, 2]], [0, 1, 0])
+    with pytest.raises(ValueError, match="budget must be one of"):
+        ehnn.NodeClassifier(budget=np.float32(-5)).fit([[0, 1], [1, 2]], [0, 1, 0])

@@ -184,7 +184,7 @@ class Estimator:
             value = plain(getattr(self, name))
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise ValueError(f"{name} must be a number, got {value!r}")
-        seconds_of(self.budget, 1, 1)
+        seconds_of(plain(self.budget), 1, 1)
         if not 0 <= self.validation_fraction < 1:
             raise ValueError(f"validation_fraction must be in [0, 1), got {self.validation_fraction!r}")
         if isinstance(self.random_state, bool) or not isinstance(self.random_state, (int, np.integer)):
@@ -233,7 +233,7 @@ class Estimator:
         plan = {"model": "ehnn-mlp", "width": self.width, "dropout": self.dropout, "options": self.options}
         plan["epochs"] = as_count(self.epochs, "epochs", 1)
         return {
-            "budget": self.budget, "device": str(self._device()), "seed": int(self.random_state),
+            "budget": plain(self.budget), "device": str(self._device()), "seed": int(self.random_state),
             "quiet": not self.verbose, "label": type(self).__name__, "plan": plan,
         }  # fmt: skip
 

@@ -129,7 +129,7 @@ class HypergraphEstimator(Estimator):
         assert isinstance(self, HypergraphEstimator)
         settings = self._auto_settings()
         settings["plan"]["batch_size"] = self.batch_size
-        check_features(members[0], self.features)
+        check_features(members[0], self.features, spectral=False)
         self.history_, self.best_epoch_ = [], 0
         read = self._read(members)
         self.n_features_in_ = widths_of(read[0])[0]

@@ -22,6 +22,7 @@ from .base import Estimator, Self, all_or_nothing
 from .explain.asking import INCIDENCES, MOST, answer, incidence_numbers, limits, places_of
 from .explain.explanation import Explanations
 from .explain.rows import IncidenceQuestions
+from .features import check_features
 from .finite import finite_outputs
 from .from_tables import asked_of, logits_of, reader_of
 from .inputs import as_hypergraph, incidence_lines
@@ -80,7 +81,9 @@ class IncidenceClassifier(Classifies, Estimator):
             raise ValueError(f"model of IncidenceClassifier must be 'auto', got {self.model!r}")
         settings = self._auto_settings()
         self.reader_ = reader_of(h, type(self).__name__)
-        graph = self._graph(h)
+        graph = as_hypergraph(h).to("cpu")
+        check_features(graph, self.features)
+        graph = self._read(graph)
         check_weights(graph, self.model)
         lines = incidence_lines(h, graph)
         check_same_order(h, y=y, sample_weight=sample_weight)
@@ -107,9 +110,12 @@ class IncidenceClassifier(Classifies, Estimator):
         self.model_ = AutoIncidences.fit(graph, output, target.numpy(), weight, settings, judging)
         return self
 
-    def _graph(self, h: Any) -> Hypergraph:
-        graph = as_hypergraph(h).to("cpu")
+    def _read(self, graph: Hypergraph) -> Hypergraph:
+        """``graph`` without features that are not to be read."""
         return graph.replace(x=None, edge_x=None) if self.features == "structural" else graph
+
+    def _graph(self, h: Any) -> Hypergraph:
+        return self._read(as_hypergraph(h).to("cpu"))
 
     def _logits(self, h: Any) -> Tensor:
         """``[rows, outputs]``."""
