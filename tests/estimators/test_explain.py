@@ -306,3 +306,28 @@ def test_features_that_are_whole_numbers_take_their_mean() -> None:
     graphs, y = [h.replace(x=x + i % 2) for i in range(8)], [0, 1] * 4
     (found,) = ehnn.HypergraphClassifier(**FAST).fit(graphs, y).explain(graphs, 0)
     assert "feature" in [c.kind for c in found.contributions]
+
+
+@pytest.mark.parametrize("settings", [FAST, {"model": "ehnn-mlp", "width": 8, "epochs": 10}])
+@pytest.mark.parametrize("named", [False, True])
+def test_new_hyperedges_are_explained_as_they_are_predicted(settings: dict[str, Any], named: bool) -> None:
+    rng = np.random.default_rng(0)
+    sets = [rng.choice(range(i % 2, 20, 2), 3, replace=False).tolist() for i in range(60)]
+
+    def hypergraph(rows: range) -> ehnn.Hypergraph:
+        names = {"edge_names": [f"e{i}" for i in rows], "node_names": [f"n{i}" for i in range(20)]}
+        return ehnn.Hypergraph.from_edges([sets[i] for i in rows], 20, **(names if named else {}))
+
+    model = ehnn.HyperedgeClassifier(**settings).fit(hypergraph(range(30)), [i % 2 for i in range(30)])
+    asked = hypergraph(range(60))
+    shares = model.predict_proba(asked)
+    rows = [3, 35, 59]
+    for row, found in zip(
+        rows, model.explain(asked, [f"e{i}" for i in rows] if named else rows), strict=True
+    ):
+        expected = shares[row, list(model.classes_).index(found.target)]
+        assert found.value == pytest.approx(expected, abs=1e-6)
+        assert found.row == (f"e{row}" if named else row)
+    x = torch.ones(20, 2)
+    with pytest.raises(ValueError, match=r"^x must have"):
+        model.explain(asked.replace(x=x), [f"e{3}" if named else 3])

@@ -10,7 +10,7 @@ import torch
 
 import ehnn
 from ehnn.estimators import as_hypergraph
-from ehnn.estimators.auto_incidences import AutoIncidences, SeenIncidences, _edge_numbers, _matched
+from ehnn.estimators.auto_incidences import AutoIncidences, MatchedIncidences, _edge_numbers, _matched
 from ehnn.estimators.portfolio.budget import BUDGETS
 from ehnn.estimators.portfolio.company import set_hashes
 from ehnn.estimators.portfolio.incidence_table import IncidenceTable
@@ -29,9 +29,11 @@ def pairs_of(h: ehnn.Hypergraph) -> list[tuple[object, object]]:
     return [(nodes[v], edges[e]) for v, e in h.index.T.tolist()]
 
 
-def known_of(seen: SeenIncidences, h: ehnn.Hypergraph) -> dict[tuple[object, object], int]:
+def known_of(matched: MatchedIncidences, h: ehnn.Hypergraph) -> dict[tuple[object, object], int]:
     """The known label of each (node, hyperedge), by name or number."""
-    return {pair: label for pair, label in zip(pairs_of(h), seen.target.tolist(), strict=True) if label >= 0}
+    return {
+        pair: label for pair, label in zip(pairs_of(h), matched.target.tolist(), strict=True) if label >= 0
+    }
 
 
 def mails() -> tuple[dict[str, list[str]], dict[tuple[str, str], str]]:
@@ -52,8 +54,8 @@ def test_copies_of_a_hyperedge_are_found_by_name(tmp_path: Path) -> None:
     )
     for fitted in (model, ehnn.estimators.load(tmp_path)):
         auto, words = fitted.model_, fitted.classes_.tolist()
-        assert {k: words[v] for k, v in known_of(auto.seen(turned), turned).items()} == label
-        found = {k: words[v] for k, v in known_of(auto.seen(few), few).items()}
+        assert {k: words[v] for k, v in known_of(auto.matched(turned), turned).items()} == label
+        found = {k: words[v] for k, v in known_of(auto.matched(few), few).items()}
         assert found == {k: v for k, v in label.items() if k[1] == "m7" or k in (("cy", "m2"), ("ann", "m2"))}
 
 
@@ -63,7 +65,7 @@ def test_copies_without_names_are_found_in_their_order() -> None:
     y = np.array([0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 0, 1, 0, 0])
     auto = ehnn.IncidenceClassifier(**FAST).fit(h, y).model_
     other = ehnn.Hypergraph.from_edges([sets[3], *[sets[0]] * 4, sets[1]], 5)
-    target, edge = auto.seen(other).target, h.index[1].numpy()
+    target, edge = auto.matched(other).target, h.index[1].numpy()
     expected = np.concatenate([y[edge == e] for e in (3, 0, 2, 4)] + [[-1] * 3] + [y[edge == 1]])
     np.testing.assert_array_equal(target, expected)
 
@@ -75,7 +77,7 @@ def test_copies_without_names_differ_in_their_roles() -> None:
     auto = ehnn.IncidenceClassifier(**FAST).fit(h, h.roles.tolist()).model_
     turned = ehnn.Hypergraph.from_directed(sides[::-1], num_nodes=4)
     assert turned.roles is not None
-    np.testing.assert_array_equal(auto.seen(turned).target, turned.roles.numpy())
+    np.testing.assert_array_equal(auto.matched(turned).target, turned.roles.numpy())
 
 
 def test_models_saved_without_hyperedges_are_read() -> None:
@@ -88,7 +90,7 @@ def test_models_saved_without_hyperedges_are_read() -> None:
         {k: v for k, v in tensors.items() if k not in ("auto.bank.edge", "auto.keys")}, "cpu",
     )  # fmt: skip
     np.testing.assert_array_equal(older.bank["edge"], h.index[1].numpy())
-    np.testing.assert_array_equal(older.seen(h).target, model.model_.seen(h).target)
+    np.testing.assert_array_equal(older.matched(h).target, model.model_.matched(h).target)
     bank = {k: v[:0] for k, v in older.bank.items()}
     assert _edge_numbers(bank, set_hashes(h)).shape == (0,)
 

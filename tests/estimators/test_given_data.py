@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import ehnn
-from ehnn.estimators.beside import beside
+from ehnn.estimators.new_hyperedges import new_hyperedges
 from ehnn.estimators.portfolio.node_members import node_members
 from ehnn.estimators.portfolio.node_table import NodeTable
 from ehnn.estimators.portfolio.outputs import Output
@@ -70,15 +70,15 @@ def test_new_hyperedges_have_features_of_known_members() -> None:
     x = torch.randn(6, 2, generator=torch.Generator().manual_seed(0))
     h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2], [3, 4], [4, 5]], x=x, edge_x=torch.eye(4))
     new = ehnn.Hypergraph.from_edges([[0, 2], [3, 5]], 6, edge_x=torch.eye(4)[:2])
-    joined, nodes, groups = beside(dual(h), dual(new)).with_rows(np.arange(2))
+    joined, nodes, groups = new_hyperedges(dual(h), dual(new)).with_rows(np.arange(2))
     assert nodes.tolist() == [0, 1, 2, 3, -1, -1]
     assert joined.num_nodes == 6 and joined.edges()[0] == [0, 4]  # noqa: PT018
     assert torch.equal(joined.x, torch.eye(4)[[0, 1, 2, 3, 0, 1]])
     assert torch.equal(joined.edge_x, x)
     assert groups.tolist() == [0, 1, 2, 3, 4, 5]
     stranger = ehnn.Hypergraph.from_edges([[0, 6]], 7, edge_x=torch.eye(4)[:1])
-    assert beside(dual(h), dual(stranger)) is None  # it would need features of node 6
-    assert beside(dual(h), dual(h)) is None
+    assert new_hyperedges(dual(h), dual(stranger)) is None  # it would need features of node 6
+    assert new_hyperedges(dual(h), dual(h)) is None
 
 
 @pytest.mark.parametrize(("value", "told"), [(float("nan"), "nan"), (float("inf"), "inf"), (-1.0, "-1")])

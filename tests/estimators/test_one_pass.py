@@ -22,9 +22,9 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
     plain = AutoNodes.logits
 
-    def counted(self: AutoNodes, h, seen=None):  # type: ignore[no-untyped-def]
+    def counted(self: AutoNodes, h, matched=None):  # type: ignore[no-untyped-def]
         found.append(h.num_nodes)
-        return plain(self, h, seen)
+        return plain(self, h, matched)
 
     monkeypatch.setattr(AutoNodes, "logits", counted)
     return found

@@ -31,8 +31,8 @@ In prediction, numbers that are still above the second count as it."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What a hypergraph has in common with that of fit.
+class MatchedRows:
+    """Which nodes and hyperedges of a hypergraph were there in fit.
 
     Attributes:
         nodes, edges: ``[num_nodes]``, ``[num_edges]`` numbers in fit, -1: new.
@@ -46,14 +46,14 @@ class Seen:
     hidden: Array
 
     @classmethod
-    def of_rows(cls, nodes: Array, edges: int) -> Seen:
-        """Nodes with these numbers in fit, in new hyperedges."""
-        return cls(nodes, np.full(edges, -1), passes_of(nodes), np.zeros(0, np.int64))
+    def of(cls, nodes: Array, edges: Array) -> MatchedRows:
+        """Nodes and hyperedges with these numbers in fit; no label is hidden."""
+        return cls(nodes, edges, passes_of(nodes), np.zeros(0, np.int64))
 
-    def copies(self, nodes: Array, edges: Array, count: int, hidden: Array) -> Seen:
+    def copies(self, nodes: Array, edges: Array, count: int, hidden: Array) -> MatchedRows:
         """Of a batch of ``count`` times the same part of the hypergraph."""
         own, passes = np.tile(self.nodes[nodes], count), np.tile(self.passes[nodes], count)
-        return Seen(own, np.tile(self.edges[edges], count), passes, hidden)
+        return MatchedRows(own, np.tile(self.edges[edges], count), passes, hidden)
 
 
 @dataclass
@@ -104,33 +104,32 @@ class AutoNodes:
         company = Company.of(h, target, spectral)
         return cls(portfolio, company, directions, shifts, widths_of(h), h.num_roles)
 
-    def seen(self, h: Hypergraph) -> Seen:
+    def matched(self, h: Hypergraph) -> MatchedRows:
         """Nodes and hyperedges of ``h`` that were there in fit."""
         edges = self.company.group_places(h) if self.reads_members else np.full(h.num_edges, -1)
-        nodes = self.company.places(h)
-        return Seen(nodes, edges, passes_of(nodes), np.zeros(0, np.int64))
+        return MatchedRows.of(self.company.places(h), edges)
 
-    def is_strange(self, h: Hypergraph) -> bool:
+    def knows_nothing(self, h: Hypergraph) -> bool:
         """Whether no node and no hyperedge of ``h`` was there in fit, and there are no features."""
         if any(self.widths) or not h.num_nodes:
             return False
         company = self.company
         return not ((company.places(h) >= 0).any() or (company.group_places(h) >= 0).any())
 
-    def logits(self, h: Hypergraph, seen: Seen | None = None) -> Tensor:
+    def logits(self, h: Hypergraph, matched: MatchedRows | None = None) -> Tensor:
         """``[num_nodes, outputs]``: log-probabilities, log-odds or (standardised) numbers."""
         check_widths(self.widths, h)
         h = with_roles(h, self.roles)
-        seen = self.seen(h) if seen is None else seen
+        matched = self.matched(h) if matched is None else matched
         output = self.portfolio.output
-        table = NodeTable(shifted_features(h, self.shifts), {**self.directions, "passes": seen.passes})
-        target = self.company.labels(seen.nodes, output)
-        if len(seen.hidden):
-            target = output.hide(target, ~np.isin(np.arange(h.num_nodes), seen.hidden))
-        learned, known = self.company.join(seen.nodes, target, output, table.incidence)
+        table = NodeTable(shifted_features(h, self.shifts), {**self.directions, "passes": matched.passes})
+        target = self.company.labels(matched.nodes, output)
+        if len(matched.hidden):
+            target = output.hide(target, ~np.isin(np.arange(h.num_nodes), matched.hidden))
+        learned, known = self.company.join(matched.nodes, target, output, table.incidence)
         table.given.update(learned)
         if self.reads_members:
-            table.given["members"] = self.company.columns(seen.edges, table.by_role)
+            table.given["members"] = self.company.columns(matched.edges, table.by_role)
         table = table.with_known(output, target, self.portfolio.prior)
         if known.all() and len(known):
             return torch.from_numpy(self.portfolio.scores(table))

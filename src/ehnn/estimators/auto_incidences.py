@@ -29,7 +29,7 @@ _BANK = ("node", "order", "set", "target")
 
 
 @dataclass(frozen=True)
-class SeenIncidences:
+class MatchedIncidences:
     """What is known of a hypergraph from fit.
 
     Attributes:
@@ -49,7 +49,7 @@ class SeenIncidences:
 
     def copies(
         self, nodes: Array, incidences: Sequence[Array], dropped: Sequence[Array] = ()
-    ) -> SeenIncidences:
+    ) -> MatchedIncidences:
         """Of a batch of parts with the same ``nodes``.
 
         ``incidences`` are the numbers of those in each part; the labels of those ``dropped`` go with them.
@@ -58,12 +58,12 @@ class SeenIncidences:
         own, numbers = (np.tile(a[nodes], count) for a in (self.nodes, self.numbers))
         edges, target = (a[np.concatenate(incidences)] for a in (self.edges, self.target))
         if self.bank is None:
-            return SeenIncidences(own, numbers, edges, target, None)
+            return MatchedIncidences(own, numbers, edges, target, None)
         place = np.minimum(np.searchsorted(nodes, self.bank["node"]), size - 1)
         rows = np.flatnonzero(nodes[place] == self.bank["node"])
         bank = {k: np.concatenate([v[rows]] * count) for k, v in self.bank.items()}
         bank["node"] = (size * np.arange(count)[:, None] + place[rows]).ravel()
-        return SeenIncidences(own, numbers, edges, target, bank)
+        return MatchedIncidences(own, numbers, edges, target, bank)
 
 
 @dataclass
@@ -130,7 +130,7 @@ class AutoIncidences:
             portfolio, company, bank, widths_of(h), h.num_roles, table.partly, keys, shifts, directions
         )
 
-    def seen(self, h: Hypergraph) -> SeenIncidences:
+    def matched(self, h: Hypergraph) -> MatchedIncidences:
         """The nodes of ``h`` that were there in fit, and the known labels."""
         h = with_roles(h, self.roles)
         place = self.company.places(h)
@@ -139,7 +139,7 @@ class AutoIncidences:
         edges = self.edge_places(h, numbers)[edge]
         same = _matched((place[node], edges), (self.bank["node"], self.bank["edge"]))
         target = self.portfolio.output.hide(self.bank["target"][np.maximum(same, 0)], same >= 0)
-        return SeenIncidences(place, numbers, edges, target, self._elsewhere(place, same))
+        return MatchedIncidences(place, numbers, edges, target, self._elsewhere(place, same))
 
     def edge_places(self, h: Hypergraph, numbers: Array) -> Array:
         """``[num_edges]``: the number in fit of each hyperedge of ``h``, -1: new; no number comes twice.
@@ -155,20 +155,20 @@ class AutoIncidences:
         keys = set_hashes(h, numbers) if self.keys is None else role_hashes(h, numbers)
         return _matched((keys, _copy_numbers(keys)), (mine, _copy_numbers(mine)))
 
-    def logits(self, h: Hypergraph, seen: SeenIncidences | None = None) -> Tensor:
+    def logits(self, h: Hypergraph, matched: MatchedIncidences | None = None) -> Tensor:
         """``[num_incidences, outputs]``: log-probabilities."""
         check_widths(self.widths, h)
         h = with_roles(h, self.roles)
         output = self.portfolio.output
-        seen = self.seen(h) if seen is None else seen
+        matched = self.matched(h) if matched is None else matched
         features = shifted_features(h, self.shifts)
-        table = IncidenceTable(features, seen.bank, seen.numbers, self.partly, seen.edges)
-        unknown = self.company.labels(seen.nodes, output)
-        learned, _ = self.company.join(seen.nodes, unknown, output, table.nodes.incidence)
+        table = IncidenceTable(features, matched.bank, matched.numbers, self.partly, matched.edges)
+        unknown = self.company.labels(matched.nodes, output)
+        learned, _ = self.company.join(matched.nodes, unknown, output, table.nodes.incidence)
         table.nodes.given.update(self.directions | learned)
-        table = table.with_known(output, seen.target, self.portfolio.prior)
+        table = table.with_known(output, matched.target, self.portfolio.prior)
         scores = self.portfolio.scores(table)
-        there = seen.nodes[h.index[0].numpy()] >= 0
+        there = matched.nodes[h.index[0].numpy()] >= 0
         if not there.all():
             scores = np.where(there[:, None], scores, self.portfolio.scores(table, new=True))
         return torch.from_numpy(scores)

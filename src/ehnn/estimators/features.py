@@ -135,7 +135,7 @@ class Features:
                 raise ValueError(f"the saved features of kind {short(found.kind)} do not fit together")
         return found
 
-    def is_strange(self, h: Hypergraph) -> bool:
+    def knows_nothing(self, h: Hypergraph) -> bool:
         """Whether no node of ``h`` was there in fit, and degrees and orders are all that is read of them."""
         if self.width or self.edge_width or not h.num_nodes:
             return False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,14 +13,16 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, dual
 
-from .auto import Seen
+from .auto import MatchedRows
 from .base import Self
-from .beside import Beside, beside
 from .doubts import warn_of_other_writing
+from .explain.asking import INCIDENCES, MOST, Questions
+from .explain.explanation import Explanation, Explanations
+from .explain.rows import NodeQuestions
 from .inputs import as_hypergraph
 from .kinds import Classifies, Regresses
+from .new_hyperedges import NewHyperedges, new_hyperedges
 from .nodes import NodeEstimator
-from .portfolio.node_table import passes_of
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors, plain_name
 from .weights import check_weights
 
@@ -57,39 +59,44 @@ class HyperedgeEstimator(NodeEstimator):
     def _remember(self, graph: Hypergraph) -> None:
         vars(self)["known_"] = graph if self.hypergraph is None and self.reader_ is None else None
 
-    def _beside(self, graph: Hypergraph) -> Beside | None:
+    def _new(self, graph: Hypergraph) -> NewHyperedges | None:
         known = self.known_
         if known is None and self.reader_ is not None and self.reader_.known is not None:
             known = dual(self.reader_.known)
-        return None if known is None else beside(known, graph.to("cpu"))
+        return None if known is None else new_hyperedges(known, graph.to("cpu"))
 
     def _of_given(self, h: Any) -> Tensor:
         graph = self._rows_of(h)
-        found = self._beside(graph)
+        found = self._new(graph)
         if found is None:
             return super()._of_given(h)
         check_weights(graph, self.model)
         warn_of_other_writing(found.known.node_names, graph.node_names, self._row)
         warn_of_other_writing(found.known.edge_names, graph.edge_names, self._other)
-        return found.of_all(self._of_seen)
+        return found.of_all(lambda whole, *numbers: self._of_all(whole, MatchedRows.of(*numbers)))
 
-    def _of_seen(self, graph: Hypergraph, nodes: np.ndarray, edges: np.ndarray) -> Tensor:
-        return self._of_all(graph, _seen(nodes, edges))
+    def explain(
+        self,
+        h: Any,
+        rows: Any = None,
+        *,
+        target: Any = None,
+        most: int = MOST,
+        neighbourhood: int = INCIDENCES,
+    ) -> Explanations:
+        """`NodeEstimator.explain` of hyperedges."""
+        with _names_of_the_user():
+            return super().explain(h, rows, target=target, most=most, neighbourhood=neighbourhood)
 
-    def _whole(self, h: Any) -> tuple[Hypergraph, Seen | None]:
-        graph = self._rows_of(h)
-        found = self._beside(graph)
+    def _questions(self, graph: Hypergraph, sizes: tuple[int, int]) -> Questions:
+        found = self._new(graph)
         if found is None:
-            return graph, None
-        whole, nodes, edges = found.with_rows(np.flatnonzero(found.places < 0))
-        return whole, _seen(nodes, edges)
+            return super()._questions(graph, sizes)
 
-    def _numbers(self, h: Any, wanted: Sequence[Any]) -> list[int]:
-        numbers, found = super()._numbers(h, wanted), self._beside(self._rows_of(h))
-        if found is None:
-            return numbers
-        new = found.places < 0
-        return np.where(new, found.known.num_nodes + np.cumsum(new) - 1, found.places)[numbers].tolist()
+        def make(whole: Hypergraph, *numbers: np.ndarray) -> NodeQuestions:
+            return NodeQuestions(self, whole, *sizes, MatchedRows.of(*numbers))
+
+        return _NewQuestions(found, make)
 
     def _about(self) -> dict[str, Any]:
         if self.known_ is None:
@@ -126,8 +133,23 @@ def _names_of_the_user() -> Iterator[None]:
         raise ValueError(told) from error
 
 
-def _seen(nodes: np.ndarray, edges: np.ndarray) -> Seen:
-    return Seen(nodes, edges, passes_of(nodes), np.zeros(0, np.int64))
+@dataclass
+class _NewQuestions:
+    """Explains hyperedges that are asked about, each in the hypergraph in which it is predicted."""
+
+    found: NewHyperedges
+    make: Callable[..., NodeQuestions]
+    made: dict[int, NodeQuestions] = field(default_factory=dict)
+
+    def explain(self, row: int, target: Any) -> Explanation:
+        known, place = self.found.known.num_nodes, int(self.found.places[row])
+        parts = [] if place >= 0 else self.found.parts()
+        number = next((i for i, part in enumerate(parts) if row in part), -1)  # -1: those of fit
+        if number not in self.made:
+            whole = self.found.of_fit() if number < 0 else self.found.with_rows(parts[number])
+            self.made[number] = self.make(*whole)
+        at = place if number < 0 else known + int(np.searchsorted(parts[number], row))
+        return self.made[number].explain(at, target)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from ehnn.tables import TableData
 from ehnn.tables.later import Asked
 from ehnn.training import Task
 
-from .auto import AutoNodes, Seen
+from .auto import AutoNodes, MatchedRows
 from .base import Estimator, Self, all_or_nothing
 from .doubts import (
     looks_like_row_numbers,
@@ -26,7 +26,7 @@ from .doubts import (
     warn_of_other_writing,
     warn_of_row_numbers,
 )
-from .explain.asking import INCIDENCES, MOST, answer, limits
+from .explain.asking import INCIDENCES, MOST, Questions, answer, limits
 from .explain.explanation import Explanations
 from .explain.rows import NodeQuestions
 from .features import ALL, Features, check_features
@@ -291,7 +291,7 @@ class NodeEstimator(Estimator):
         asked = asked_of(self.reader_, h)
         if asked is not None:
             for part in asked.parts[-1:]:  # the last one has what is new
-                self._warn_strangers(self._rows_of(part.h))
+                self._warn_of_nothing_known(self._rows_of(part.h))
             return logits_of(asked, lambda graph: self._of_all(self._rows_of(graph)))
         if self.hypergraph is None:
             return self._of_given(h)
@@ -305,10 +305,10 @@ class NodeEstimator(Estimator):
     def _of_given(self, h: Any) -> Tensor:
         graph = self._rows_of(h)
         check_weights(graph, self.model)
-        self._warn_strangers(graph)
+        self._warn_of_nothing_known(graph)
         return self._of_all(graph)
 
-    def _warn_strangers(self, graph: Hypergraph) -> None:
+    def _warn_of_nothing_known(self, graph: Hypergraph) -> None:
         """A warning where degrees and orders are all that the model knows of the rows of a hypergraph."""
         model, row = self.model_, self._row
         if isinstance(model, AutoNodes):
@@ -319,29 +319,29 @@ class NodeEstimator(Estimator):
                 return
             warn_of_other_writing(model.company.names, read.node_names, row)
             warn_of_other_writing(model.company.groups, read.edge_names, self._other)
-            strange = model.is_strange(read)
+            nothing = model.knows_nothing(read)
         else:
-            strange = self.features_.is_strange(graph)
-        if strange:
+            nothing = self.features_.knows_nothing(graph)
+        if nothing:
             warnings.warn(
                 f"nothing in this hypergraph was there in fit, and {row}s have no features: degrees and "
                 "orders are all that is known of them; features='structural' says that they are meant",
                 stacklevel=5,
             )
 
-    def _of_all(self, graph: Hypergraph, seen: Seen | None = None) -> Tensor:
+    def _of_all(self, graph: Hypergraph, matched: MatchedRows | None = None) -> Tensor:
         if isinstance(self.model_, AutoNodes):
-            return finite_outputs(self.model_.logits(self._read(graph.to("cpu")), seen))
-        plan, places = self._plan(), None if seen is None else seen.nodes
+            return finite_outputs(self.model_.logits(self._read(graph.to("cpu")), matched))
+        plan, places = self._plan(), None if matched is None else matched.nodes
         ready = self.features_.apply(graph, plan.is_ehnn, places, alone=self._row == "hyperedge")
         return self._outputs(plan.prepare(ready), plan)
 
-    def _seen_in(self, graph: Hypergraph) -> Seen | None:
+    def _matched_in(self, graph: Hypergraph) -> MatchedRows | None:
         """What the model knows of ``graph`` from fit; None where it knows nothing of rows."""
         if isinstance(self.model_, AutoNodes):
-            return self.model_.seen(graph)
+            return self.model_.matched(graph)
         places = self.features_.places(graph)
-        return None if places is None else Seen.of_rows(places, graph.num_edges)
+        return None if places is None else MatchedRows.of(places, np.full(graph.num_edges, -1))
 
     def _rows_of(self, h: Any) -> Hypergraph:
         """The hypergraph whose nodes are the rows."""
@@ -410,19 +410,14 @@ class NodeEstimator(Estimator):
                 rows, lambda graph: NodeQuestions(self, self._rows_of(graph), *sizes), asked, None,
                 lambda *_: [], target,
             )  # fmt: skip
-        whole, seen = self._whole(h)
         return answer(
-            rows, lambda graph: NodeQuestions(self, graph, *sizes, seen), None, whole,
-            lambda _, wanted: self._numbers(h, wanted), target,
+            rows, lambda graph: self._questions(graph, sizes), None, self._rows_of(h),
+            lambda graph, wanted: node_numbers(graph, wanted, self._row, self._row).tolist(), target,
         )  # fmt: skip
 
-    def _whole(self, h: Any) -> tuple[Hypergraph, Seen | None]:
-        """The hypergraph in which rows of ``h`` are predicted, and what is known of it from fit."""
-        return self._rows_of(h), None
-
-    def _numbers(self, h: Any, wanted: Sequence[Any]) -> list[int]:
-        """Where rows of ``h`` are in `_whole`."""
-        return node_numbers(self._rows_of(h), wanted, self._row, self._row).tolist()
+    def _questions(self, graph: Hypergraph, sizes: tuple[int, int]) -> Questions:
+        """What explains rows of ``graph``; ``sizes`` as from `limits`."""
+        return NodeQuestions(self, graph, *sizes)
 
     # ------------------------------------------------------------------ saving
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph, batch
 
-from ..auto import AutoNodes, Seen
+from ..auto import AutoNodes, MatchedRows
 from ..auto_incidences import AutoIncidences
 from ..finite import finite_outputs
 from .candidates import Columns, Known, feature_changes, hyperedge_changes, member_changes, named
@@ -34,21 +34,26 @@ class NodeQuestions:
         graph: whose nodes are the rows (the dual, for hyperedges).
         most: things of each kind that are left out, one at a time.
         incidences: of the neighbourhood; see `neighbourhood`.
-        seen: what is known of ``graph`` from fit; None: found by names.
+        matched: what is known of ``graph`` from fit; None: found by names.
     """
 
     def __init__(
-        self, estimator: Any, graph: Hypergraph, most: int, incidences: int, seen: Seen | None = None
+        self,
+        estimator: Any,
+        graph: Hypergraph,
+        most: int,
+        incidences: int,
+        matched: MatchedRows | None = None,
     ) -> None:
         self.estimator, self.most, self.incidences = estimator, most, incidences
         self.graph = estimator._read(graph.to("cpu"))
-        self.logits: Tensor = estimator._of_all(graph, seen)
+        self.logits: Tensor = estimator._of_all(graph, matched)
         self.decided: Tensor = estimator._decided(self.logits)
         self.auto: AutoNodes | None = estimator.model_ if isinstance(estimator.model_, AutoNodes) else None
-        self.seen = seen or estimator._seen_in(self.graph)
+        self.matched = matched or estimator._matched_in(self.graph)
         target = None
-        if self.auto is not None and self.seen is not None:
-            target = self.auto.company.labels(self.seen.nodes, self.auto.portfolio.output)
+        if self.auto is not None and self.matched is not None:
+            target = self.auto.company.labels(self.matched.nodes, self.auto.portfolio.output)
         self.known = Known(estimator.targets_, target)
         reader = estimator.reader_
         features = (
@@ -75,10 +80,10 @@ class NodeQuestions:
         def score(copies: list[Hypergraph], some: Sequence[Change]) -> Tensor:
             rows = np.arange(len(copies)) * near.h.num_nodes + node
             union = batch(copies)
-            hidden, seen = rows[[change.hide for change in some]], self.seen
-            if seen is not None:
-                seen = seen.copies(near.nodes, near.edges, len(copies), hidden)
-            return self.estimator._of_all(union, seen)[torch.from_numpy(rows)]
+            hidden, matched = rows[[change.hide for change in some]], self.matched
+            if matched is not None:
+                matched = matched.copies(near.nodes, near.edges, len(copies), hidden)
+            return self.estimator._of_all(union, matched)[torch.from_numpy(rows)]
 
         return explained(
             named(h.node_names, row), near, node, changes, score, scale, self.logits[row], self.decided[row],
@@ -97,8 +102,8 @@ class IncidenceQuestions:
         self.estimator, self.most, self.incidences = estimator, most, incidences
         self.graph: Hypergraph = estimator._graph(graph)
         self.auto: AutoIncidences = estimator.model_
-        self.seen = self.auto.seen(self.graph)
-        self.logits = finite_outputs(self.auto.logits(self.graph, self.seen))
+        self.matched = self.auto.matched(self.graph)
+        self.logits = finite_outputs(self.auto.logits(self.graph, self.matched))
         self.decided: Tensor = estimator._decided(self.logits)
         self.known = Known(estimator.targets_, self._labels())
         reader = estimator.reader_
@@ -129,8 +134,8 @@ class IncidenceQuestions:
             starts = np.cumsum([0, *(len(k) for k in kept[:-1])])
             rows = starts + [np.searchsorted(k, place) for k in kept]
             dropped = [near.incidences[change.drop] for change in some]
-            seen = self.seen.copies(near.nodes, [near.incidences[k] for k in kept], dropped)
-            return finite_outputs(self.auto.logits(batch(copies), seen))[torch.from_numpy(rows)]
+            matched = self.matched.copies(near.nodes, [near.incidences[k] for k in kept], dropped)
+            return finite_outputs(self.auto.logits(batch(copies), matched))[torch.from_numpy(rows)]
 
         name = (named(h.node_names, node), named(h.edge_names, edge))
         return explained(
@@ -140,7 +145,7 @@ class IncidenceQuestions:
 
     def _labels(self) -> Array:
         """Known labels of the incidences, encoded."""
-        bank, target = self.seen.bank, self.seen.target.copy()
+        bank, target = self.matched.bank, self.matched.target.copy()
         if bank is not None:
             rows = np.flatnonzero(bank["same"] >= 0)
             if target.ndim == 1:

@@ -1,4 +1,4 @@
-"""Hyperedges that are new, beside those of fit: their members are known."""
+"""Hyperedges that were not there in fit, predicted together with those that were."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ Array = np.ndarray
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Two hypergraphs whose nodes are the rows of an estimator, as one.
+class NewHyperedges:
+    """Hyperedges that are asked about, and those of fit that they are predicted with.
+
+    Both are dual hypergraphs, in which hyperedges are nodes (here: rows), and nodes are groups of rows.
 
     Attributes:
         known: the rows of fit.
-        new: rows that are asked about.
-        groups: ``[new.num_edges]`` numbers of its hyperedges, those of fit as they were there.
-        places: ``[new.num_nodes]`` the row of fit that each one is, -1: none.
+        asked: the rows that are asked about.
+        groups: ``[asked.num_edges]`` numbers of its groups, those of fit as they were there.
+        places: ``[asked.num_nodes]`` the row of fit that each one is, -1: none.
     """
 
     known: Hypergraph
-    new: Hypergraph
+    asked: Hypergraph
     groups: Array
     places: Array
 
     def with_rows(self, rows: Array) -> tuple[Hypergraph, Array, Array]:
-        """The rows of fit, then these of ``new``; and the numbers in fit of nodes and hyperedges, -1: new."""
-        known, new = self.known, self.new
+        """The rows of fit, then these of ``asked``; and the numbers in fit of rows and groups, -1: new."""
+        known, new = self.known, self.asked
         number = np.full(new.num_nodes, -1)
         number[rows] = known.num_nodes + np.arange(len(rows))
         node, group = new.index.numpy()
@@ -60,19 +62,25 @@ class Beside:
         )
         return joined, nodes, groups
 
-    def of_all(self, logits: Callable[[Hypergraph, Array, Array], Tensor]) -> Tensor:
-        """``[new.num_nodes, outputs]``: new rows beside those of fit, a few at a time.
-
-        Many at once would change how frequent the members are. ``logits`` takes a hypergraph and the numbers
-        in fit of its nodes and hyperedges, -1 for new ones.
-        """
-        rows, same = np.flatnonzero(self.places < 0), np.flatnonzero(self.places >= 0)
+    def parts(self) -> list[Array]:
+        """The new rows, a few at a time: many at once would change how frequent the groups are."""
+        rows = np.flatnonzero(self.places < 0)
         size = max(-(-len(rows) // PASSES), self.known.num_nodes // SHARE, 1)
-        parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+        return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+    def of_fit(self) -> tuple[Hypergraph, Array, Array]:
+        """The rows of fit alone; and the numbers of rows and groups."""
+        return self.known, np.arange(self.known.num_nodes), np.arange(self.known.num_edges)
+
+    def of_all(self, logits: Callable[[Hypergraph, Array, Array], Tensor]) -> Tensor:
+        """``[asked.num_nodes, outputs]``.
+
+        ``logits`` takes a hypergraph and the numbers in fit of its rows and groups, -1 for new ones.
+        """
+        parts, same = self.parts(), np.flatnonzero(self.places >= 0)
         found = [logits(*self.with_rows(part))[self.known.num_nodes :] for part in parts]
         if len(same):
-            every = np.arange(self.known.num_nodes), np.arange(self.known.num_edges)
-            found.append(logits(self.known, *every)[torch.from_numpy(self.places[same])])
+            found.append(logits(*self.of_fit())[torch.from_numpy(self.places[same])])
         order = torch.from_numpy(np.concatenate([*parts, same]))
         values = torch.cat(found)
         return torch.empty_like(values).index_copy_(0, order, values)
@@ -80,7 +88,7 @@ class Beside:
     def _row_names(self, rows: Array) -> tuple[Any, ...]:
         """Names for people: rows without names are numbers, those of fit with a word that says so."""
         first = self.known.node_names or tuple(f"{row} of fit" for row in range(self.known.num_nodes))
-        taken, given = set(first), self.new.node_names or range(self.new.num_nodes)
+        taken, given = set(first), self.asked.node_names or range(self.asked.num_nodes)
         names = (given[row] for row in rows.tolist())
         return *first, *(f"{name} (new)" if name in taken else name for name in names)
 
@@ -88,29 +96,31 @@ class Beside:
         if self.known.edge_names is None:
             return None
         names: list[Any] = [*self.known.edge_names, *[None] * (count - self.known.num_edges)]
-        for number, name in zip(self.groups.tolist(), _names(self.new), strict=True):
+        for number, name in zip(self.groups.tolist(), _names(self.asked), strict=True):
             names[number] = name
         return tuple(names)
 
 
-def beside(known: Hypergraph, new: Hypergraph) -> Beside | None:
-    """Rows that are asked about beside those of fit; None where they stand alone.
+def new_hyperedges(known: Hypergraph, asked: Hypergraph) -> NewHyperedges | None:
+    """Rows that are asked about, with those of fit; None where they are predicted by themselves.
 
-    Hyperedges are found by name, or by number without names. Rows stand alone where they are those of fit
-    (named ones: include them), where no hyperedge of theirs is known, where there are none, and where they
-    lack features or roles that fit had.
+    Groups are found by name, or by number without names. Rows are predicted by themselves where they are
+    those of fit (named ones: include them), where no group of theirs is known, where there are none, and
+    where they lack features or roles that fit had.
     """
-    groups = _numbers_of(_names(new), _names(known))
-    fresh = groups < 0
-    if fresh.all() or not (known.num_nodes and new.num_nodes) or not _alike(known, new, bool(fresh.any())):
+    groups = _numbers_of(_names(asked), _names(known))
+    unknown = groups < 0
+    if unknown.all() or not known.num_nodes or not asked.num_nodes:
         return None
-    groups[fresh] = known.num_edges + np.arange(fresh.sum())
-    places = _places(known, new, set_hashes(dual(known)), set_hashes(dual(new), groups))
+    if not _same_columns(known, asked, bool(unknown.any())):
+        return None
+    groups[unknown] = known.num_edges + np.arange(unknown.sum())
+    places = _places(known, asked, set_hashes(dual(known)), set_hashes(dual(asked), groups))
     there = len(np.unique(places[places >= 0]))
-    named = known.node_names is not None and new.node_names is not None
-    if there == known.num_nodes and (named or there == new.num_nodes):
+    named = known.node_names is not None and asked.node_names is not None
+    if there == known.num_nodes and (named or there == asked.num_nodes):
         return None
-    return Beside(known, new, groups, places)
+    return NewHyperedges(known, asked, groups, places)
 
 
 def _places(known: Hypergraph, new: Hypergraph, sets: Array, new_sets: Array) -> Array:
@@ -123,10 +133,13 @@ def _places(known: Hypergraph, new: Hypergraph, sets: Array, new_sets: Array) ->
     return np.where(inside & (sets[np.where(inside, places, 0)] == new_sets), places, -1)
 
 
-def _alike(known: Hypergraph, new: Hypergraph, strangers: bool) -> bool:
-    """Whether the columns and roles of ``new`` are those of ``known``; known hyperedges need none."""
+def _same_columns(known: Hypergraph, new: Hypergraph, unknown: bool) -> bool:
+    """Whether the features and roles of ``new`` are those of ``known``.
+
+    Its groups need no features, unless some of them are ``unknown``: those of fit are there.
+    """
     both = [(known.x, new.x)]
-    if new.edge_x is not None or known.edge_x is None or strangers:
+    if new.edge_x is not None or known.edge_x is None or unknown:
         both.append((known.edge_x, new.edge_x))
     widths = [[0 if x is None else x.shape[1] for x in pair] for pair in both]
     roles = (known.roles is None) == (new.roles is None) and new.num_roles <= known.num_roles
