@@ -88,3 +88,12 @@ def test_they_are_found_by_name() -> None:
 def test_what_leaves_nothing_is_refused(apart: np.ndarray, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         ehnn.NodeClassifier(budget="fast").fit(EDGES, Y, validation=apart)
+
+
+def test_a_node_is_not_judged_and_trained_on() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1], [1, 2]])
+    model = ehnn.NodeClassifier(model="hgnn", width=4, epochs=1, hypergraph=h)
+    for order in ([True, False, False, False], [False, False, False, True]):
+        with pytest.raises(ValueError, match="validation says True and False of node 0, which y has twice"):
+            model.fit([0, 1, 2, 0], [0, 1, 0, 0], validation=order)
+    model.fit([0, 1, 2, 0], [0, 1, 0, 0], validation=[True, False, False, True])

@@ -259,8 +259,13 @@ class NodeEstimator(Estimator):
         labelled = self.targets_.labelled(target).numpy()
         if nodes is None:
             return judging_labels(validation, labelled, self._row)
+        rows = judging_labels(validation, labelled[nodes.numpy()], "row of y")
         found = np.zeros(h.num_nodes, bool)
-        found[nodes.numpy()] = judging_labels(validation, labelled[nodes.numpy()], "row of y")
+        found[nodes.numpy()] = rows
+        if (both := np.flatnonzero(found[nodes.numpy()] != rows)).size:
+            v = int(nodes[both[0]])
+            name = v if h.node_names is None else h.node_names[v]
+            raise ValueError(f"validation says True and False of {self._row} {name!r}, which y has twice")
         return found
 
     def _spread(self, h: Hypergraph, nodes: Tensor | None, encoded: Tensor) -> Tensor:

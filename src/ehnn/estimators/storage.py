@@ -110,7 +110,10 @@ def hypergraph_about(h: Hypergraph) -> dict[str, Any]:
 
 
 def plain_name(name: Hashable) -> str | int:
+    """A name as JSON holds it; a whole number such as 3.0 is the integer, which is the same name."""
     found = plain(name)
+    if isinstance(found, float) and found.is_integer():
+        return int(found)
     if isinstance(found, bool) or not isinstance(found, (str, int)):
         raise ValueError(f"node names must be text or integers to be saved, got {short(name)}")
     return found
