@@ -158,6 +158,7 @@ def test_hyperedges_numbers_and_several_labels() -> None:
     (found,) = labels.explain(h, [4], target=1, most=5)
     assert found.target == 1
     assert found.value == pytest.approx(labels.predict_proba(h)[4, 1])
+    assert str(found).startswith(f"4, label 1: predicted {found.prediction}, p(1) = {found.value:.3f}")
 
 
 def test_incidences_in_the_hypergraph_of_fit_and_in_another() -> None:
@@ -331,3 +332,22 @@ def test_new_hyperedges_are_explained_as_they_are_predicted(settings: dict[str, 
     x = torch.ones(20, 2)
     with pytest.raises(ValueError, match=r"^x must have"):
         model.explain(asked.replace(x=x), [f"e{3}" if named else 3])
+
+
+def test_columns_of_a_frame_are_explained_by_name() -> None:
+    pd = pytest.importorskip("pandas")
+    h, _ = company(30)
+    y = pd.DataFrame({"first": np.arange(30) % 3 == 0, "second": np.arange(30) % 3 == 1}).astype(int)
+    for kind, told in (
+        (ehnn.NodeClassifier, "label second: predicted"),
+        (ehnn.NodeRegressor, "number second"),
+    ):
+        model = kind(**FAST).fit(h, y)
+        named, numbered = (model.explain(h, [4], target=target, most=3)[0] for target in ("second", 1))
+        assert named == numbered
+        assert named.target == "second"
+        assert str(named).startswith(f"4, {told}")
+        with pytest.raises(
+            ValueError, match=r"column from 0 to 1 or one of \['first', 'second'\], got 'third'"
+        ):
+            model.explain(h, [4], target="third")

@@ -399,7 +399,8 @@ class NodeEstimator(Estimator):
             h: as in `predict`: a hypergraph, or a table if `fit` was given one.
             rows: nodes by name, or by number where there are no names. Where ``hypergraph`` is given, these
                 are the first argument.
-            target: the class (the column of a label or number) to explain; None: the predicted class.
+            target: the class to explain; None: the predicted class. Of several labels or numbers, the column,
+                by number or by its name in the frame ``y``; None: the likeliest label, the first number.
             most: hyperedges, co-members and features that are tried, of each at most so many: the smallest
                 hyperedges, co-members with known labels and most shared hyperedges, features furthest from
                 their mean in standard deviations.

@@ -47,7 +47,7 @@ class Explanation:
     Attributes:
         row: its name, or its number where there are no names.
         prediction: the predicted class or number; for several labels, 0 or 1 of the explained one.
-        target: the explained class, the number of the label, or of the predicted number.
+        target: the explained class; of several labels or numbers, the name or the number of the column.
         value: the probability of ``target``, or the predicted number.
         unit: of effects: ``"log-odds"`` or ``"number"``.
         contributions: the largest effects first, of either sign.
@@ -55,6 +55,7 @@ class Explanation:
             that every effect is exactly what removing the thing does.
         near_value: ``value`` on this neighbourhood.
         untried: how many hyperedges, co-members and features were not tried, by kind.
+        several: whether ``target`` is one of several labels or numbers.
 
     >>> part = Contribution("hyperedge", "chess", "4 members", 1.5, 0.4)
     >>> print(Explanation("ann", "red", "red", 0.75, "log-odds", (part,)))
@@ -71,18 +72,24 @@ class Explanation:
     near: int | None = None
     near_value: float | None = None
     untried: tuple[tuple[str, int], ...] = ()
+    several: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        own = {k: plain(v) for k, v in vars(self).items() if k not in ("contributions", "untried")}
+        left_out = ("contributions", "untried", "several")
+        own = {k: plain(v) for k, v in vars(self).items() if k not in left_out}
         parts = [{k: plain(v) for k, v in vars(c).items()} for c in self.contributions]
         return {**own, "untried": dict(self.untried), "contributions": parts}
 
     def lines(self, most: int = _LINES) -> list[str]:
         """The explanation as text, with the ``most`` largest effects."""
         odds = self.unit == "log-odds"
-        said = f"p({_text(self.target)}) = {self.value:.3f}" if odds else f"{self.value:.4g}"
-        first = f"{_text(self.row)}: predicted {_text(self.prediction)}, {said}" if odds else ""
+        said = f"{self.value:.4g}"
+        if odds:  # one of several labels is 0 or 1
+            said = (
+                f"{_text(self.prediction)}, p({1 if self.several else _text(self.target)}) = {self.value:.3f}"
+            )
+        what = f", {'label' if odds else 'number'} {_text(self.target)}" if self.several else ""
         rows = [
             (f"{c.effect:+.2f}" if odds else f"{c.effect:+.4g}", c.kind, _text(c.name), c.detail)
             for c in self.contributions[:most]
@@ -92,7 +99,7 @@ class Explanation:
             f"  {a:>{widths[0]}}  {b:<{widths[1]}}  {c:<{widths[2]}}  {d}".rstrip() for a, b, c, d in rows
         ]
         more = len(self.contributions) - len(rows)
-        return [first or f"{_text(self.row)}: predicted {said}", *told, *self._notes(more)]
+        return [f"{_text(self.row)}{what}: predicted {said}", *told, *self._notes(more)]
 
     def _notes(self, more: int) -> list[str]:
         found = [f"  not shown: {more} smaller effect{'s' * (more != 1)}"] if more else []

@@ -103,8 +103,13 @@ class Scale:
             return cls(targets, targets.classes.index(wanted))
         if target is None:
             return cls(targets, int(logits.argmax()) if isinstance(targets, MultiLabel) else 0)
+        if target in targets.columns:
+            return cls(targets, targets.columns.index(target))
         if not isinstance(target, (int, np.integer)) or not 0 <= target < targets.num_outputs:
-            raise ValueError(f"target must be a column from 0 to {targets.num_outputs - 1}, got {target!r}")
+            names = f" or one of {short(list(targets.columns))}" if targets.columns else ""
+            raise ValueError(
+                f"target must be a column from 0 to {targets.num_outputs - 1}{names}, got {target!r}"
+            )
         return cls(targets, int(target))
 
     @property
@@ -113,8 +118,9 @@ class Scale:
 
     @property
     def target(self) -> Any:
-        """The class, or the number of the column."""
-        return self.targets.classes[self.column] if isinstance(self.targets, Classes) else self.column
+        """The class, or the name or the number of the column."""
+        names = self.targets.classes if isinstance(self.targets, Classes) else self.targets.columns
+        return names[self.column] if names else self.column
 
     def scores(self, logits: Tensor) -> Tensor:
         """``[rows]`` log-odds or numbers from ``[rows, outputs]``."""
@@ -153,4 +159,5 @@ def explained(
         row, scale.prediction(decided), scale.target, scale.value(scale.scores(logits[None])[0]), scale.unit,
         tuple(found), None if near.whole else near.h.num_incidences,
         None if near.whole else scale.value(start), tuple((k, n) for k, n in untried.items() if n > 0),
+        not isinstance(scale.targets, Classes) and scale.targets.num_outputs > 1,
     )  # fmt: skip
