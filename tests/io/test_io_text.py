@@ -11,6 +11,7 @@ from io_strategies import FILES, TEXT, hypergraphs
 import ehnn.io as eio
 from ehnn import Hypergraph
 from ehnn._utils.atomic import atomic_write
+from ehnn.io._support import read_text
 
 
 def test_atomic_write_replaces_whole_or_not_at_all(tmp_path):
@@ -161,3 +162,11 @@ def test_real_files_are_read_and_written_back(name, shape, tmp_path, real_data):
     assert (h.num_nodes, h.num_edges) == shape
     eio.write_edge_lines(h, tmp_path / "back.txt", separator=",", base=1)
     assert eio.read_edge_lines(tmp_path / "back.txt", separator=",", base=1) == h
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_with_and_without_a_mark(tmp_path, encoding):
+    """`bcp -w` of SQL Server writes no mark."""
+    path = tmp_path / "a.txt"
+    path.write_bytes("ann bob\nZoë Łucja\n".encode(encoding))
+    assert read_text(path) == "ann bob\nZoë Łucja\n"

@@ -16,6 +16,8 @@ from pathlib import Path
 from ehnn._utils.untrusted import allowed, check_file
 from ehnn.hypergraph import Hypergraph
 
+_HEAD = 16
+"""Bytes that tell whether text is UTF-16."""
 MIN_BOUND, BOUND_PER_ENTRY = 1_000_000, 100
 
 
@@ -102,7 +104,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a UTF-8 file (UTF-16 with a byte-order mark too), unpacked, without the mark.
+    """The text of a UTF-8 file (or UTF-16), unpacked, without a byte-order mark.
 
     A ValueError names the line that is not UTF-8, or says what else the file is.
     """
@@ -110,7 +112,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     other = next((what for mark, what in _OTHER.items() if data.startswith(mark)), None)
     if other is not None:
         raise ValueError(f"{path} {other}")
-    text = _utf_16(data, path) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else _utf_8(data, path)
+    encoding = _utf_16_of(data)
+    text = _utf_8(data, path) if encoding is None else _utf_16(data, encoding, path)
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         raise ValueError(f"{path}, line {line}: contains a NUL character; the file is binary or damaged")
@@ -128,9 +131,20 @@ def _utf_8(data: bytes, path: str | os.PathLike[str]) -> str:
         ) from error
 
 
-def _utf_16(data: bytes, path: str | os.PathLike[str]) -> str:
+def _utf_16_of(data: bytes) -> str | None:
+    """The kind of UTF-16, by its mark, or where the first letters are ASCII and none but they are NUL."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "utf-16"
+    first, second = data[0:_HEAD:2], data[1:_HEAD:2]
+    if len(data) < 4 or len(data) % 2 or any(first) == any(second):
+        return None
+    kind, letters = ("utf-16-le", first) if any(first) else ("utf-16-be", second)
+    return kind if all(letters) else None
+
+
+def _utf_16(data: bytes, encoding: str, path: str | os.PathLike[str]) -> str:
     try:
-        return data.decode("utf-16")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} begins like UTF-16 text but is not: {error.reason}") from error
 

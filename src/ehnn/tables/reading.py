@@ -193,7 +193,8 @@ def _check_label(label: str | None, layout: Layout) -> None:
     }  # fmt: skip
     for option, columns in inputs.items():
         if label is not None and label in columns:
-            raise ValueError(f"--{option}: {label!r} is the label, which would give the answer away")
+            hint = "" if layout.header else "; the columns of --nodes have the names in its first line"
+            raise ValueError(f"--{option}: {label!r} is the label, which would give the answer away{hint}")
 
 
 def _task(sheet: Sheet, source: Source, label: str | None) -> str:
