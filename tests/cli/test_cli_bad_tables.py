@@ -74,6 +74,11 @@ def test_text_that_is_not_utf_8() -> None:
             "members.csv: say where the sets are: --node-column and --edge-column",
         ),
         ("FILE --node-column person", 2, "--label-column must say what to predict"),
+        (
+            "FILE --node-column person --edge-column club --task nodes",
+            2,
+            "--label-column must say what to predict",
+        ),
         ("FILE --node-column person --label-column team", 2, "--edge-column is missing beside 'person'"),
         (
             "FILE --label-column team --model ehnn-mpl",

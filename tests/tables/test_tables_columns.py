@@ -165,3 +165,10 @@ def test_json_with_the_records_in_an_object_is_named(indent: int | None) -> None
         ValueError, match=r"expected a list of records.* got an object with the keys \['data'\]"
     ):
         ehnn.tables.read("t.json", "kind")
+
+
+def test_a_later_table_without_labels_has_names_for_predictions() -> None:
+    later = ehnn.tables.read(PAIRS, task="nodes")
+    assert (later.task, later.y, later.h.node_names) == ("nodes", None, tuple("abcdefghijkl"))
+    with pytest.raises(ValueError, match="label_column must say what to predict"):
+        ehnn.tables.read(PAIRS)

@@ -18,7 +18,7 @@ from ehnn.estimators.base import Estimator
 from ehnn.nn.named import NAMED
 from ehnn.tables import Source, TableData
 from ehnn.tables.reader import TASKS
-from ehnn.tables.reading import learn
+from ehnn.tables.reading import NO_LABEL, learn
 
 from .errors import choose
 from .run_folder import RECORD, default_folder, own_run
@@ -54,6 +54,8 @@ class Request:
         choose("model", str(self.settings["model"]), ("auto", *NAMED))
         if self.task is not None:
             choose("task", self.task, TASKS)
+        if self.label is None and self.task != "hyperedges":
+            raise ValueError(NO_LABEL)
         if not (self.valid >= 0 and self.test >= 0 and self.valid + self.test < 0.95):
             raise ValueError(
                 f"--valid and --test must leave a part to train on, got {self.valid} and {self.test}"

@@ -21,6 +21,7 @@ from .layouts import Layout
 from .reader import TASKS, Reader, Source
 from .sheet import Sheet
 
+NO_LABEL = "--label-column must say what to predict; to learn which nodes form a set: --task hyperedges"
 _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 
@@ -84,7 +85,8 @@ def read(
     Args:
         data: a file (CSV, also packed; Parquet, JSON lines, HIF, lines of names), or a DataFrame of pandas or
             polars, or a table of pyarrow.
-        label_column: what to predict; blank where it is not known.
+        label_column: what to predict; blank where it is not known. None, with a ``task``, in a table that a
+            model is asked about: ``predict`` gives its rows in the order of the names of ``h``.
         nodes: a table with a row per node.
         task: what has the label: ``"nodes"``, ``"sets"``, or ``"incidences"`` (a node within a set). None:
             found out. ``"hyperedges"``: there is no label.
@@ -178,10 +180,8 @@ def _check_task(task: str | None, label: str | None, regression: bool) -> None:
         raise ValueError(
             "--task hyperedges learns from the sets alone: leave out --label-column and --regression"
         )
-    if label is None and task != "hyperedges":
-        raise ValueError(
-            "--label-column must say what to predict; to learn which nodes form a set: --task hyperedges"
-        )
+    if label is None and task is None:
+        raise ValueError(NO_LABEL)
 
 
 def _check_label(label: str | None, layout: Layout) -> None:
