@@ -167,6 +167,18 @@ def test_json_with_the_records_in_an_object_is_named(indent: int | None) -> None
         ehnn.tables.read("t.json", "kind")
 
 
+def test_pairs_of_nodes_and_sets_of_one_are_told() -> None:
+    def told_of(node: Any, edge: Any) -> list[str]:
+        return ehnn.tables.read(pd.DataFrame({"node": node, "edge": edge}), task="nodes").remarks
+
+    how = "where a row is a pair of nodes, which is a set of two: member_columns node edge"
+    told = f"the table: 6 of 6 names of sets are names of nodes too, 'b' for one; {how}"
+    assert told_of(list("abcdef"), list("bcdefa")) == [told]
+    told = "the table: no set in column 'edge' has two members, so the sets tell nothing of nodes"
+    assert told_of(list("abcdef"), list("uvwxyz")) == [told]
+    assert told_of([1, 2, 3, 1, 2], [1, 1, 2, 2, 3]) == []  # both are counted from 1
+
+
 def test_a_later_table_without_labels_has_names_for_predictions() -> None:
     later = ehnn.tables.read(PAIRS, task="nodes")
     assert (later.task, later.y, later.h.node_names) == ("nodes", None, tuple("abcdefghijkl"))

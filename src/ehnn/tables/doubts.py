@@ -15,6 +15,7 @@ from .alike import says_none
 from .frames import FrameTable
 from .layouts import Layout
 from .lists import list_among
+from .number_formats import is_number
 
 _SUMS = frozenset((
     "total", "grand total", "subtotal", "sum", "summe", "gesamt", "gesamtergebnis", "insgesamt", "totale",
@@ -98,4 +99,21 @@ def lists_as_names(layout: Layout, h: Hypergraph) -> list[str]:
         if example is not None:
             told = _row_is_set(column, layout.node, layout.edge).replace("holds lists", "may hold lists")
             return [f"{told}; one of them is {short(example)}"]
+    return []
+
+
+def no_sets(layout: Layout, h: Hypergraph) -> list[str]:
+    """A remark on a table to learn from whose rows are pairs of nodes, or whose sets have one member each."""
+    if layout.kind != "pairs" or h.num_edges < 3:
+        return []
+    nodes = set(h.node_names or ())
+    shared = [name for name in h.edge_names or () if name in nodes and not is_number(str(name))]
+    if 2 * len(shared) > h.num_edges:
+        told = (
+            f"{len(shared)} of {h.num_edges} names of sets are names of nodes too, {short(shared[0])} for one"
+        )
+        how = f"--member-columns {layout.node} {layout.edge}"
+        return [f"{told}; where a row is a pair of nodes, which is a set of two: {how}"]
+    if not bool((h.orders > 1).any()):
+        return [f"no set in column {short(layout.edge)} has two members, so the sets tell nothing of nodes"]
     return []

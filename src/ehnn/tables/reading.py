@@ -14,6 +14,7 @@ from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
 from .columns import values_of
+from .doubts import no_sets
 from .feature_doubts import doubtful_numbers, like_labels
 from .features import choose_features
 from .labels import class_remarks, none_remark, read_labels
@@ -170,7 +171,8 @@ def learn(
     reader = replace(bare, node_features=node_features, edge_features=edge_features)
     h = reader.graph(sheet)
     y, more = (None, []) if label is None else _labels(reader, sheet, h)
-    return TableData(h, y, replace(reader, known=h), sheet, [*sheet.remarks, *remarks, *more])
+    remarks = [*sheet.remarks, *(f"{sheet.path}: {told}" for told in no_sets(sheet.layout, h)), *remarks]
+    return TableData(h, y, replace(reader, known=h), sheet, [*remarks, *more])
 
 
 def _check_task(task: str | None, label: str | None, regression: bool) -> None:
