@@ -28,8 +28,9 @@ from .inputs import as_hypergraph
 from .judging import judging_labels
 from .kinds import Classifies, Regresses
 from .labels import as_list
+from .models import Plan
 from .portfolio.outputs import Output
-from .supervised import Supervised, hold_out
+from .supervised import Supervised, train_and_valid
 from .targets import Targets, check_columns, targets_from, with_columns
 from .weights import counted, in_order_of, row_weights, score_weights, warn_unread
 
@@ -73,7 +74,7 @@ class HypergraphEstimator(Estimator):
         """
         assert isinstance(self, HypergraphEstimator)
         plan = self._plan()
-        batch_size = as_count(self.batch_size, "batch_size", 1)
+        as_count(self.batch_size, "batch_size", 1)
         if self.path is not None and (not self.path or self.path[-1] != "graph"):
             raise ValueError(f"path must end in 'graph', got {self.path!r}")
         given = [h] if isinstance(h, Hypergraph) else h
@@ -96,28 +97,31 @@ class HypergraphEstimator(Estimator):
             judging = judging_labels(chosen, self.targets_.labelled(target).numpy(), "hypergraph")
         if self.model == "auto":
             return self._fit_auto(members, target, weight, judging)
+        return self._fit_network(plan, members, target, weight, judging)
+
+    def _fit_network(
+        self: Self, plan: Plan, members: list[Hypergraph], target: Tensor, weight: np.ndarray | None,
+        judging: np.ndarray | None,
+    ) -> Self:  # fmt: skip
+        assert isinstance(self, HypergraphEstimator)
         whole = batch(members)
         self.features_, self.columns_ = Features.learn(whole, self.features), Columns.of(whole)
         self.n_features_in_ = self.features_.channels
-        if judging is None:
-            parts = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
-        else:
-            labelled, checked = self.targets_.labelled(target), torch.from_numpy(judging)
-            parts = labelled & ~checked, labelled & checked
-        generator = torch.Generator().manual_seed(int(self.random_state) % 2**63)
+        seed, device = int(self.random_state), self._device()
+        parts = train_and_valid(self.targets_, target, judging, self.validation_fraction, seed)
+        generator = torch.Generator().manual_seed(seed % 2**63)
         batches: list[list[tuple[Hypergraph, Tensor]]] = []
         weights: list[list[Tensor]] = []
         for rows in parts:
             chosen = rows.nonzero().squeeze(1)
             chosen = chosen[torch.randperm(chosen.shape[0], generator=generator)]
-            chunks = [c for c in chosen.split(batch_size) if len(c)]
+            chunks = [c for c in chosen.split(int(self.batch_size)) if len(c)]
             ready = [
                 plan.prepare(self.features_.apply(batch(members[i] for i in c.tolist()))) for c in chunks
             ]
-            device = self._device()
             weights.append([] if weight is None else [torch.from_numpy(weight)[c].to(device) for c in chunks])
             batches.append([(b.to(device), target[c].to(device)) for b, c in zip(ready, chunks, strict=True)])
-        seed, (of_train, of_valid) = int(self.random_state), weights
+        of_train, of_valid = weights
         task = Supervised(batches[0], batches[1], self.targets_, seed, of_train or None, of_valid or None)
         self._train(self._make, task, bool(batches[1]))
         return self

@@ -39,7 +39,7 @@ from .labels import as_list, has_names
 from .models import Plan
 from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
-from .supervised import SampledRows, Supervised, fan_out_of, hold_out
+from .supervised import SampledRows, Supervised, fan_out_of, train_and_valid
 from .targets import Targets, check_columns, targets_from, with_columns
 from .weights import (
     check_weights,
@@ -137,18 +137,14 @@ class NodeEstimator(Estimator):
             warn_unread(graph, self.model)
         self.features_ = Features.learn(graph, self.features, bare=ALL, weights=plan.is_ehnn)
         self.n_features_in_ = self.features_.channels
-        if judging is None:
-            train, valid = hold_out(self.targets_, target, self.validation_fraction, int(self.random_state))
-        else:
-            labelled, chosen = self.targets_.labelled(target), torch.from_numpy(judging)
-            train, valid = labelled & ~chosen, labelled & chosen
+        seed = int(self.random_state)
+        train, valid = train_and_valid(self.targets_, target, judging, self.validation_fraction, seed)
         whole = np.arange(graph.num_nodes)
         ready = plan.prepare(self.features_.apply(graph.replace(y=None), plan.is_ehnn, whole))
         ready = ready.to(self._device())
         parts = [self.targets_.hide(target, rows).to(ready.device) for rows in (train, valid)]
         checked = [(ready, parts[1])] if bool(valid.any()) else []
         given = None if weight is None else torch.from_numpy(weight).to(ready.device)
-        seed = int(self.random_state)
         self.way_ = plan.way(ready, ready.device)
         if self.way_ == "sampled":
             fan_out = fan_out_of(plan.pairs, ready.edge_x is not None)

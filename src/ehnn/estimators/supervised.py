@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -125,6 +126,16 @@ def _check_rows(logits: Tensor, target: Tensor, outputs: int) -> None:
     wanted = [target.shape[0], outputs]
     if list(logits.shape[1:]) != wanted:
         raise ValueError(f"the model must give {wanted} (rows, outputs), got {list(logits.shape[1:])}")
+
+
+def train_and_valid(
+    targets: Targets, target: Tensor, judging: np.ndarray | None, fraction: float, seed: int
+) -> tuple[Tensor, Tensor]:
+    """Boolean rows (train, valid) of labels: valid are ``judging``, or what `hold_out` draws."""
+    if judging is None:
+        return hold_out(targets, target, fraction, seed)
+    labelled, chosen = targets.labelled(target), torch.from_numpy(judging)
+    return labelled & ~chosen, labelled & chosen
 
 
 def hold_out(targets: Targets, target: Tensor, fraction: float, seed: int) -> tuple[Tensor, Tensor]:
