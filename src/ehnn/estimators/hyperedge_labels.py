@@ -65,15 +65,15 @@ class HyperedgeEstimator(NodeEstimator):
             known = dual(self.reader_.known)
         return None if known is None else new_hyperedges(known, graph.to("cpu"))
 
-    def _of_given(self, h: Any) -> Tensor:
+    def _data_logits(self, h: Any) -> Tensor:
         graph = self._rows_of(h)
         found = self._new(graph)
         if found is None:
-            return super()._of_given(h)
+            return super()._data_logits(h)
         check_weights(graph, self.model)
         warn_of_other_writing(found.known.node_names, graph.node_names, self._row)
         warn_of_other_writing(found.known.edge_names, graph.edge_names, self._other)
-        return found.of_all(lambda whole, *numbers: self._of_all(whole, MatchedRows.of(*numbers)))
+        return found.of_all(lambda whole, *numbers: self._row_logits(whole, MatchedRows.of(*numbers)))
 
     def explain(
         self,

@@ -111,14 +111,14 @@ class NodeEstimator(Estimator):
         graph, nodes, values = self._labels(h, y)
         if self._row == "node":
             warn_of_gaps(h, graph)
-        names = self._named(y, graph)
+        names = self._names_of_labels(y, graph)
         rows = row_weights(in_order_of(names, sample_weight), len(values))
         self.targets_ = with_columns(self._learn(values, rows), y)
         self._remember(graph)
         if nodes is not None and (rows is not None or len(nodes.unique()) < len(nodes)):
             # A node that is given twice counts twice.
             rows = np.bincount(nodes.numpy(), rows, graph.num_nodes).astype(np.float32)
-        target = self._spread(graph, nodes, self.targets_.encode(values))
+        target = self._one_per_row(graph, nodes, self.targets_.encode(values))
         target, weight = counted(self.targets_, target, rows, getattr(self, "class_weight", None))
         judging = self._judging(graph, nodes, target, in_order_of(names, validation, "validation"))
         check_weights(graph, self.model)
@@ -194,17 +194,7 @@ class NodeEstimator(Estimator):
     def _labels(self, h: Any, y: Any) -> tuple[Hypergraph, Tensor | None, list[Any]]:
         """The hypergraph, the nodes that ``values`` are for (None: all, in order), and the values."""
         if self.hypergraph is not None:
-            graph = self._rows_of(self.hypergraph).to("cpu")
-            given = as_list(h, f"{self._row}s")
-            nodes = node_numbers(graph, given, self._row, self._row)
-            values = as_list(self._given(y))
-            if has_names(y) and y.index.tolist() != given and set(y.index) == set(given):
-                raise ValueError(f"y has the {self._row}s in another order: give y.loc[{self._row}s]")
-            if len(values) != len(nodes):
-                raise ValueError(
-                    f"y must have one row per {self._row} given ({len(nodes)}), got {len(values)}"
-                )
-            return graph, nodes, values
+            return self._labels_of(h, y)
         graph = _named_rows(h) if isinstance(h, Asked) else self._rows_of(h).to("cpu")
         if graph.num_members != 1:
             raise ValueError(f"one hypergraph is expected, got a batch of {graph.num_members}")
@@ -220,7 +210,7 @@ class NodeEstimator(Estimator):
             )
         warn_of_row_numbers(y, graph.node_names, self._row)
         if has_names(y):
-            return graph, self._indexed(graph, y), as_list(y)
+            return graph, self._rows_of_index(graph, y), as_list(y)
         if isinstance(y, Mapping):
             return graph, node_numbers(graph, y, "y:", self._row), as_list(list(y.values()))
         values = as_list(y)
@@ -230,13 +220,25 @@ class NodeEstimator(Estimator):
             warn_of_order(graph.node_names, self._row)
         return graph, None, values
 
-    def _named(self, y: Any, h: Hypergraph) -> Any:
+    def _labels_of(self, rows: Any, y: Any) -> tuple[Hypergraph, Tensor, list[Any]]:
+        """`_labels` of some rows of the stored ``hypergraph``."""
+        graph = self._rows_of(self.hypergraph).to("cpu")
+        given = as_list(rows, f"{self._row}s")
+        nodes = node_numbers(graph, given, self._row, self._row)
+        values = as_list(self._given(y))
+        if has_names(y) and y.index.tolist() != given and set(y.index) == set(given):
+            raise ValueError(f"y has the {self._row}s in another order: give y.loc[{self._row}s]")
+        if len(values) != len(nodes):
+            raise ValueError(f"y must have one row per {self._row} given ({len(nodes)}), got {len(values)}")
+        return graph, nodes, values
+
+    def _names_of_labels(self, y: Any, h: Hypergraph) -> Any:
         """What has the names of labels: ``y``, or the nodes of ``h`` where there is a label for each."""
         if self.hypergraph is not None or isinstance(y, Mapping) or has_names(y):
             return y
         return dict.fromkeys(h.node_names or range(h.num_nodes))
 
-    def _indexed(self, graph: Hypergraph, y: Any) -> Tensor:
+    def _rows_of_index(self, graph: Hypergraph, y: Any) -> Tensor:
         """The nodes that the index of a Series names."""
         try:
             return node_numbers(graph, y.index.tolist(), "y:", self._row)
@@ -264,7 +266,7 @@ class NodeEstimator(Estimator):
             raise ValueError(f"validation says True and False of {self._row} {name!r}, which y has twice")
         return found
 
-    def _spread(self, h: Hypergraph, nodes: Tensor | None, encoded: Tensor) -> Tensor:
+    def _one_per_row(self, h: Hypergraph, nodes: Tensor | None, encoded: Tensor) -> Tensor:
         """A row per node of ``h`` from rows of ``nodes``."""
         if nodes is None:
             return encoded
@@ -293,21 +295,22 @@ class NodeEstimator(Estimator):
         if asked is not None:
             for part in asked.parts[-1:]:  # the last one has what is new
                 self._warn_of_nothing_known(self._rows_of(part.h))
-            return logits_of(asked, lambda graph: self._of_all(self._rows_of(graph)))
+            return logits_of(asked, lambda graph: self._row_logits(self._rows_of(graph)))
         if self.hypergraph is None:
-            return self._of_given(h)
+            return self._data_logits(h)
         graph = self._rows_of(self.hypergraph)
         rows = node_numbers(graph, as_list(h, f"{self._row}s"), self._row, self._row)
-        return self._of_all(graph)[rows]
+        return self._row_logits(graph)[rows]
 
     def _remember(self, graph: Hypergraph) -> None:
         """Keep what predictions need of the hypergraph of fit, beside what the model has learned."""
 
-    def _of_given(self, h: Any) -> Tensor:
+    def _data_logits(self, h: Any) -> Tensor:
+        """``[rows, outputs]`` of a hypergraph that is given in any form."""
         graph = self._rows_of(h)
         check_weights(graph, self.model)
         self._warn_of_nothing_known(graph)
-        return self._of_all(graph)
+        return self._row_logits(graph)
 
     def _warn_of_nothing_known(self, graph: Hypergraph) -> None:
         """A warning where degrees and orders are all that the model knows of the rows of a hypergraph."""
@@ -330,7 +333,8 @@ class NodeEstimator(Estimator):
                 stacklevel=5,
             )
 
-    def _of_all(self, graph: Hypergraph, matched: MatchedRows | None = None) -> Tensor:
+    def _row_logits(self, graph: Hypergraph, matched: MatchedRows | None = None) -> Tensor:
+        """``[num_nodes, outputs]``; what is ``matched`` with fit is found by names where it is None."""
         if isinstance(self.model_, AutoNodes):
             return finite_outputs(self.model_.logits(self._read(graph.to("cpu")), matched))
         plan, places = self._plan(), None if matched is None else matched.nodes
@@ -364,7 +368,7 @@ class NodeEstimator(Estimator):
         graph, nodes, values = self._labels(h, y)
         check_columns(self.targets_, y)
         target = self.targets_.encode(values, judged=True)
-        given = in_order_of(self._named(y, graph), sample_weight)
+        given = in_order_of(self._names_of_labels(y, graph), sample_weight)
         weight = score_weights(given, self.targets_.labelled(target), self._row)
         logits = self._decided(self._logits(h))
         asked = logits if nodes is None or self.hypergraph is not None else logits[nodes]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import Hypergraph
 
-from .candidates import Columns, Known
+from .candidates import Columns
 from .explanation import Explanation
 from .near import Near, select
 from .occlusion import Change, Scale, explained
@@ -34,7 +34,7 @@ class GraphQuestions:
         h = self.members[number]
         logits = self.estimator._logits([h])
         decided = self.estimator._decided(logits)
-        scale = Scale.of(Known(self.estimator.targets_, None).targets, logits[0], decided[0], target)
+        scale = Scale.of(self.estimator.targets_, logits[0], decided[0], target)
         changes, untried = self._changes(h)
         copies = {id(change): copy for change, copy in changes}
 
@@ -61,20 +61,22 @@ class GraphQuestions:
         for v in np.argsort(-degrees, kind="stable")[: self.most].tolist():
             copy = select(h, np.flatnonzero(node != v), np.delete(nodes, v), edges)
             found.append((Change("node", v, f"in {degrees[v]} hyperedges"), copy))
-        features, width = self._features(h), 0 if h.x is None else h.x.shape[1]
-        untried = {"hyperedge": h.num_edges, "node": h.num_nodes, "feature": width}
+        features, varied = self._features(h)
+        untried = {"hyperedge": h.num_edges, "node": h.num_nodes, "feature": varied}
         return found + features, {kind: count - self.most for kind, count in untried.items()}
 
-    def _features(self, h: Hypergraph) -> list[tuple[Change, Hypergraph]]:
+    def _features(self, h: Hypergraph) -> tuple[list[tuple[Change, Hypergraph]], int]:
+        """Features that take their mean, and how many are not at their mean everywhere."""
         if h.x is None or not h.num_nodes:
-            return []
+            return [], 0
         own, mean = h.x.double(), torch.from_numpy(self.columns.mean)
         gap = (own - mean).abs().mean(0).numpy()
         gap /= np.where(self.columns.deviation > 0, self.columns.deviation, 1.0)
         found = []
-        for column in np.argsort(-gap, kind="stable")[: self.most].tolist():
+        varied = int((gap > 0).sum())
+        for column in np.argsort(-gap, kind="stable")[: min(self.most, varied)].tolist():
             x = own.clone()
             x[:, column] = mean[column]
             told = f"mean {own[:, column].mean():.4g}, in fit {mean[column]:.4g}"
             found.append((Change("feature", column, told), h.replace(x=x)))
-        return found
+        return found, varied

@@ -47,7 +47,7 @@ class NodeQuestions:
     ) -> None:
         self.estimator, self.most, self.incidences = estimator, most, incidences
         self.graph = estimator._read(graph.to("cpu"))
-        self.logits: Tensor = estimator._of_all(graph, matched)
+        self.logits: Tensor = estimator._row_logits(graph, matched)
         self.decided: Tensor = estimator._decided(self.logits)
         self.auto: AutoNodes | None = estimator.model_ if isinstance(estimator.model_, AutoNodes) else None
         self.matched = matched or estimator._matched_in(self.graph)
@@ -83,7 +83,7 @@ class NodeQuestions:
             hidden, matched = rows[[change.hide for change in some]], self.matched
             if matched is not None:
                 matched = matched.copies(near.nodes, near.edges, len(copies), hidden)
-            return self.estimator._of_all(union, matched)[torch.from_numpy(rows)]
+            return self.estimator._row_logits(union, matched)[torch.from_numpy(rows)]
 
         return explained(
             named(h.node_names, row), near, node, changes, score, scale, self.logits[row], self.decided[row],
