@@ -97,12 +97,12 @@ def warn_of_other_writing(known: Sequence[Any] | None, names: Sequence[Any] | No
     if known is None or names is None:
         return
     before = set(map(plain, known))
-    strange = [name for name in map(plain, names) if name not in before]
-    writings = {writing(str(name)): name for name in before} if strange else {}
-    other = next((name for name in strange if writing(str(name)) in writings), None)
+    unknown = [name for name in map(plain, names) if name not in before]
+    writings = {writing(str(name)): name for name in before} if unknown else {}
+    other = next((name for name in unknown if writing(str(name)) in writings), None)
     if other is not None:
         told = f"{writings[writing(str(other))]!r} of fit is {other!r} here, which is another name"
-        warnings.warn(f"{len(strange)} of {len(names)} {what}s were not there in fit: {told}", stacklevel=6)
+        warnings.warn(f"{len(unknown)} of {len(names)} {what}s were not there in fit: {told}", stacklevel=6)
 
 
 def warn_of_gaps(data: Any, h: Hypergraph) -> None:

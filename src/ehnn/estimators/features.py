@@ -38,7 +38,7 @@ def structural_features(h: Hypergraph, new: Tensor | None = None) -> Tensor:
 
     Args:
         h: a hypergraph.
-        new: ``[num_nodes]`` bool: nodes that stand beside those of `fit`. In a hyperedge with some of those,
+        new: ``[num_nodes]`` bool: nodes that were not there in `fit`. In a hyperedge with nodes that were,
             other new nodes are not counted, so that the numbers of one do not depend on the others.
 
     >>> h = Hypergraph.from_edges([[0, 1, 2], [2, 3]], num_nodes=5)
@@ -152,13 +152,14 @@ class Features:
         spectral = None if self.company is None else self.company.spectral
         return 0 if spectral is None else spectral.shape[1]
 
-    def raw(self, h: Hypergraph, places: np.ndarray | None = None, alone: bool = False) -> Tensor:
+    def raw(self, h: Hypergraph, places: np.ndarray | None = None, separately: bool = False) -> Tensor:
         """``[num_nodes, d]`` before scaling, in float64.
 
         Args:
             h: a hypergraph.
             places: ``[num_nodes]`` the number in fit of each node, -1: new; None: they are found by name.
-            alone: whether new nodes stand beside those of fit; see `structural_features`.
+            separately: whether degrees and orders of a new node are those without the other new ones; see
+                `structural_features`.
         """
         found = 0 if h.x is None else h.x.shape[1]
         if self.kind != "structural" and found != self.width:
@@ -166,7 +167,7 @@ class Features:
         parts = [_floats(h.x, "x")] if self.width else []
         places = self.places(h) if places is None else places
         if self.kind != "given":
-            new = torch.from_numpy(places < 0).to(h.device) if alone and places is not None else None
+            new = torch.from_numpy(places < 0).to(h.device) if separately and places is not None else None
             parts.append(structural_features(h, new).double())
         if self.company is not None and places is not None:
             coordinates = self.company.coordinates(places, h.to("cpu"))
@@ -180,14 +181,15 @@ class Features:
         return self.mean.shape[0] + self.edge_width
 
     def apply(
-        self, h: Hypergraph, weights: bool = False, places: np.ndarray | None = None, alone: bool = False
-    ) -> Hypergraph:
+        self, h: Hypergraph, weights: bool = False, places: np.ndarray | None = None,
+        separately: bool = False,
+    ) -> Hypergraph:  # fmt: skip
         """``h`` with the features that the model reads; without its weights, unless it reads ``weights``.
 
-        ``places`` and ``alone`` are as in `raw`.
+        ``places`` and ``separately`` are as in `raw`.
         """
         h = h if weights else h.replace(edge_weight=None, incidence_weight=None)
-        x = _scaled(self.raw(h, places, alone), self.mean, self.scale, "x")
+        x = _scaled(self.raw(h, places, separately), self.mean, self.scale, "x")
         found = 0 if h.edge_x is None else h.edge_x.shape[1]
         if found != self.edge_width:
             raise ValueError(f"edge_x must have {self.edge_width} channels as in fit, got {found}")

@@ -338,7 +338,7 @@ class NodeEstimator(Estimator):
         if isinstance(self.model_, AutoNodes):
             return finite_outputs(self.model_.logits(self._read(graph.to("cpu")), matched))
         plan, places = self._plan(), None if matched is None else matched.nodes
-        ready = self.features_.apply(graph, plan.is_ehnn, places, alone=self._row == "hyperedge")
+        ready = self.features_.apply(graph, plan.is_ehnn, places, separately=self._row == "hyperedge")
         return self._outputs(plan.prepare(ready), plan)
 
     def _matched_in(self, graph: Hypergraph) -> MatchedRows | None:
