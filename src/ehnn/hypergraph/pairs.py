@@ -168,23 +168,23 @@ def repeat(lengths: Tensor, total: int) -> Tensor:
     return torch.repeat_interleave(arange_like(lengths), lengths, output_size=total)
 
 
-_unread = False
+_static = False
 
 
 @contextmanager
-def without_reading() -> Iterator[None]:
+def static_shapes() -> Iterator[None]:
     """Inside, no size depends on values of tensors, as while a CUDA graph is recorded."""
-    global _unread
-    before, _unread = _unread, True
+    global _static
+    before, _static = _static, True
     try:
         yield
     finally:
-        _unread = before
+        _static = before
 
 
 def shape_static(device: torch.device) -> bool:
-    """Whether no size may depend on values of tensors: in compiled code, and `without_reading`."""
-    if torch.compiler.is_compiling() or _unread:
+    """Whether no size may depend on values of tensors: in compiled code, and inside `static_shapes`."""
+    if torch.compiler.is_compiling() or _static:
         return True
     return device.type == "cuda" and torch.cuda.is_current_stream_capturing()
 

@@ -114,8 +114,8 @@ class EHNNTransformer(Layer):
         if not self.global_interaction:
             return self.local_dropout(y)
         drops = self.local_dropout, self.global_dropout
-        if not self.training or all(getattr(m, "p", None) == 0 for m in drops):
-            return y
+        if not self.training or all(isinstance(m, Dropout) and m.p == 0 for m in drops):
+            return y  # without a copy
         local, everywhere = y.split([overlap.num_groups, overlap.num_members])
         return torch.cat([self.local_dropout(local), self.global_dropout(everywhere)])
 

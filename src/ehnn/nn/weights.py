@@ -35,23 +35,23 @@ class LookupWeights(nn.Module):
         self.table = nn.Parameter(torch.empty(rows, d_in, d_out).uniform_(-1, 1) / math.sqrt(d_in))
         largest = max([0, *self.source_orders, *self.target_orders])
         self.biases = nn.Parameter(torch.zeros(1 + largest, d_out))
-        self._places: dict[torch.device, tuple[Tensor, Tensor, Tensor]] = {}
+        self._indices: dict[torch.device, tuple[Tensor, Tensor, Tensor]] = {}
 
-    def _place(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    def _index(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
         """The orders k and l that the table holds, and ``[k, l]`` the row of (k, l, 0) in it."""
-        if device not in self._places:
+        if device not in self._indices:
             with plain_tensors():
                 k, l = (torch.tensor(o, device=device) for o in (self.source_orders, self.target_orders))
                 counts = (1 + torch.minimum(k.unsqueeze(1), l)).flatten()
-                self._places[device] = k, l, starts(counts).view(len(k), len(l))
-        return self._places[device]
+                self._indices[device] = k, l, starts(counts).view(len(k), len(l))
+        return self._indices[device]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_places": {}}
+        return {**super().__getstate__(), "_indices": {}}
 
     def forward(self, triplets: Tensor, num_roles: tuple[int, int] = (1, 1)) -> Tensor:
         """``[n, 3]`` (k, l, 𝓘) → ``[n, d_in, d_out]``."""
-        ks, ls, first = self._place(triplets.device)
+        ks, ls, first = self._index(triplets.device)
         k, l, i = triplets.unbind(1)
         row = first[torch.searchsorted(ks, k.contiguous()), torch.searchsorted(ls, l.contiguous())] + i
         return self.table.index_select(0, row)

@@ -25,8 +25,8 @@ def groups_of(sources: FamilyRows, targets: FamilyRows, max_pairs: int) -> Group
         target, source, code, table = _matrices(sources, targets, max_pairs)
         table = table.reshape(-1, sources.num_roles, targets.num_roles)
         shape = targets.pairs.num_rows, sources.pairs.num_rows
-        local, code, gather = _grouped(target, source, code, table.shape[0], shape)
-        return local, Orders.at(table, code), gather
+        source_to_group, code, group_to_target = _grouped(target, source, code, table.shape[0], shape)
+        return source_to_group, Orders.at(table, code), group_to_target
     if sources.is_nodes:
         return _unit_groups(targets.pairs)
     if targets.is_nodes:
@@ -59,16 +59,21 @@ def _unit_groups(pairs: SparsePattern) -> Groups:
     target = met.nonzero().squeeze(1)
     number = met.cumsum(0) - 1
     ptr = torch.cat([pairs.ptr[target], pairs.ptr[-1:]])
-    local = dataclasses.replace(pairs, num_rows=target.shape[0], ptr=ptr, t_index=number[pairs.t_index])
-    return local, Orders.constant(1, local.num_rows, ptr.device), _gather(target, pairs.num_rows)
+    source_to_group = dataclasses.replace(
+        pairs, num_rows=target.shape[0], ptr=ptr, t_index=number[pairs.t_index]
+    )
+    sizes = Orders.constant(1, target.shape[0], ptr.device)
+    return source_to_group, sizes, _group_to_target(target, pairs.num_rows)
 
 
 def _sized_groups(targets: SparsePattern, sources: SparsePattern, max_pairs: int) -> Groups:
     """Groups of targets and sources that share nodes, by a sparse product."""
     target, source, size = common_columns(targets, sources, max_pairs)
     base = int(size.max()) + 1 if size.numel() else 1
-    local, size, gather = _grouped(target, source, size, base, (targets.num_rows, sources.num_rows))
-    return local, Orders.of(size), gather
+    source_to_group, size, group_to_target = _grouped(
+        target, source, size, base, (targets.num_rows, sources.num_rows)
+    )
+    return source_to_group, Orders.of(size), group_to_target
 
 
 def _grouped(
@@ -82,12 +87,12 @@ def _grouped(
     ptr = first.nonzero().squeeze(1)
     group = key[ptr[:-1]]
     target, code = torch.div(group, max(codes, 1), rounding_mode="floor"), group % max(codes, 1)
-    local = pairs_from_sorted(ptr, source, num_sources)
+    source_to_group = pairs_from_sorted(ptr, source, num_sources)
     one_each = target.shape[0] == num_targets and torch.equal(target, arange_like(target))
-    return local, code, None if one_each else _gather(target, num_targets)
+    return source_to_group, code, None if one_each else _group_to_target(target, num_targets)
 
 
-def _gather(target: Tensor, num_targets: int) -> SparsePattern:
+def _group_to_target(target: Tensor, num_targets: int) -> SparsePattern:
     """Targets × groups, for groups sorted by ``target``."""
     number = torch.arange(target.shape[0] + 1, device=target.device)
     ptr = pointer(target, num_targets)

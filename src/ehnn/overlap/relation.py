@@ -216,20 +216,19 @@ def overlap(h: Hypergraph, source: Family, target: Family, max_pairs: int = MAX_
     sources, targets = (
         resolve(h, family, role, max_pairs) for family, role in ((source, "source"), (target, "target"))
     )
-    local, sizes, gather = groups_of(sources, targets, max_pairs)
-    with_roles = sizes.values.dim() > 1
-    pool = None if h.num_members == 1 else selection(sources.batch, h.num_members).transpose()
+    source_to_group, sizes, group_to_target = groups_of(sources, targets, max_pairs)
+    with_roles, one = sizes.values.dim() > 1, h.num_members == 1
     found = Overlap(
-        local,
-        sizes,
-        gather,
-        pool,
-        None if h.num_members == 1 else selection(targets.batch, h.num_members),
-        orders_of(sources, with_roles),
-        orders_of(targets, with_roles),
-        sources.batch,
-        targets.batch,
-        h.num_members,
+        source_to_group=source_to_group,
+        sizes=sizes,
+        group_to_target=group_to_target,
+        source_to_graph=None if one else selection(sources.batch, h.num_members).transpose(),
+        graph_to_target=None if one else selection(targets.batch, h.num_members),
+        source_orders=orders_of(sources, with_roles),
+        target_orders=orders_of(targets, with_roles),
+        source_batch=sources.batch,
+        target_batch=targets.batch,
+        num_members=h.num_members,
     )
     return _with_weights(found, sources, targets)
 

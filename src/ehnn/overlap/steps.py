@@ -13,7 +13,7 @@ from .orders import Orders
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class LayerSteps:
     """The functions by which a layer takes rows of sources to rows of groups and members.
 
     Attributes:
@@ -37,6 +37,6 @@ class OwnSchedule:
         """Whether ranks exchange rows, so that there is an order to choose."""
         raise NotImplementedError
 
-    def run_steps(self, x: Tensor, steps: Steps) -> Tensor:
+    def run_steps(self, x: Tensor, steps: LayerSteps) -> Tensor:
         """``[num_sources, d] → [num_groups (+ num_members), d]``."""
         raise NotImplementedError

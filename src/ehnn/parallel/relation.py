@@ -15,7 +15,7 @@ from ehnn.hypergraph.weighted import weighted, weights_of
 from ehnn.overlap import Overlap
 from ehnn.overlap.orders import Orders
 from ehnn.overlap.source_sizes import SourceSizes, make_source_sizes
-from ehnn.overlap.steps import OwnSchedule, Steps
+from ehnn.overlap.steps import LayerSteps, OwnSchedule
 from ehnn.overlap.weight_groups import WeightGroups, make_weight_groups
 
 from .pairs import PooledPairs, PullPairs, PushPairs, pooled
@@ -77,7 +77,7 @@ class ShardedOverlap(Overlap, OwnSchedule):
         several = self.ranks.size > 1 and self.ranks.ahead
         return several and isinstance(self.source_to_group, (PushPairs, PullPairs))
 
-    def run_steps(self, x: Tensor, steps: Steps) -> Tensor:
+    def run_steps(self, x: Tensor, steps: LayerSteps) -> Tensor:
         """Run the steps; during an exchange this rank computes rows that no other rank has or needs.
 
         The sums over members come before or after the exchange: during it they would wait for it.
@@ -88,7 +88,7 @@ class ShardedOverlap(Overlap, OwnSchedule):
         assert isinstance(pairs, PullPairs)
         return self._pulled(x, pairs, steps)
 
-    def _pushed(self, x: Tensor, pairs: PushPairs, steps: Steps) -> Tensor:
+    def _pushed(self, x: Tensor, pairs: PushPairs, steps: LayerSteps) -> Tensor:
         """Partial sums are sent; the first rows, to which no other rank adds, are computed meanwhile."""
         rows = steps.before(x, self.source_orders)
         members = [] if steps.everywhere is None else [steps.everywhere(rows)]
@@ -98,7 +98,7 @@ class ShardedOverlap(Overlap, OwnSchedule):
         late = _stacked([steps.local(coming, rows), *members])
         return _stacked([*early, steps.after(late, every.part(first, len(every)))])
 
-    def _pulled(self, x: Tensor, pairs: PullPairs, steps: Steps) -> Tensor:
+    def _pulled(self, x: Tensor, pairs: PullPairs, steps: LayerSteps) -> Tensor:
         """Rows of sources are sent; the first ones, which no other rank needs, are computed meanwhile."""
         orders, count, first = self.source_orders, self.num_sources, pairs.plan.ahead
         early, late = x.split([first, count - first])

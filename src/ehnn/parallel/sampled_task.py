@@ -22,7 +22,7 @@ class SampledNodes(NodeClassification):
 
     A batch is drawn around some of the training nodes (of any run), new in every epoch and a function of
     (sample_seed, epoch) alone. Give the model as ``RunningPools(model)``, and train with
-    ``TrainConfig(cuda_graph=False)``: batches do not come back.
+    ``TrainConfig(cuda_graph=False)``: no batch is used again.
 
     Args:
         batch_size: seeds of a batch.

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from ehnn.hypergraph.pairs import without_reading
+from ehnn.hypergraph.pairs import static_shapes
 
 MOST = 256
 """Largest number of layouts of batches that are recorded."""
@@ -76,7 +76,7 @@ class Replayed:
         moved = h.to_device(self.device)
         if len(self._on_device) < MOST:
             self._on_device[h.layout] = moved
-            with without_reading():  # as while recording: kernels are compiled now, not then
+            with static_shapes():  # as while recording: kernels are compiled now, not then
                 return self._replay(moved)
         return self.fn(moved)
 

@@ -6,7 +6,7 @@ from torch import Tensor
 
 from ehnn.hypergraph import SparsePattern
 from ehnn.overlap import Orders, Overlap
-from ehnn.overlap.steps import OwnSchedule, Steps
+from ehnn.overlap.steps import LayerSteps, OwnSchedule
 
 from ..relation import pool, to_targets
 from ..segment_sum import aggregate
@@ -31,7 +31,7 @@ def run(x: Tensor, overlap: Overlap, parts: EhnnMlpParts) -> Tensor:
     def after(rows: Tensor, sizes: Orders) -> Tensor:
         return parts.phi2(rows if parts.scale == 1 else parts.scale * rows, sizes)
 
-    steps = Steps(parts.phi1, local, everywhere if parts.pooled else None, after)
+    steps = LayerSteps(parts.phi1, local, everywhere if parts.pooled else None, after)
     y = to_targets(overlap.run_steps(x, steps), overlap, parts.pooled)
     bias = None if parts.bias is None else parts.bias(overlap.target_orders)
     return parts.phi3(y, overlap.target_orders, bias)
