@@ -51,15 +51,9 @@ class Runs:
             raise ValueError(f"compile trains one seed at a time, got {len(seeds)} seeds: {list(seeds)}")
         self.seeds = tuple(map(int, seeds))
         models = [_seeded(make, seed) for seed in self.seeds]
-        if len(models) > 1 and any(_keeps_statistics(module) for module in models[0].modules()):
-            raise ValueError(f"a model with running statistics is trained one seed at a time, got {seeds}")
-        drops_out = any(_draws(module) for module in models[0].modules())
-        self.draws = drops_out or is_foreign(models[0])
-        if len(models) > 1 and drops_out:
-            raise ValueError(
-                f"torch.nn.Dropout draws masks of its own and is trained one seed at a time, got {seeds}; "
-                "use ehnn.nn.Dropout instead"
-            )
+        if len(models) > 1:
+            _check_stackable(models[0], self.seeds)
+        self.draws = is_foreign(models[0]) or any(map(_draws, models[0].modules()))
         parameters, buffers = stack_module_state(models)
         differ = [k for k, v in buffers.items() if len(models) > 1 and bool((v != v[:1]).any())]
         self._drawn = {k: buffers[k].to(device) for k in differ}
@@ -225,6 +219,17 @@ class Runs:
             if isinstance(module, Dropout):
                 module.seeded = False
         return model
+
+
+def _check_stackable(model: nn.Module, seeds: Sequence[int]) -> None:
+    """Raise a ValueError for a model of which several cannot be trained in one computation."""
+    if any(map(_keeps_statistics, model.modules())):
+        raise ValueError(f"a model with running statistics is trained one seed at a time, got {seeds}")
+    if any(map(_draws, model.modules())):
+        raise ValueError(
+            f"torch.nn.Dropout draws masks of its own and is trained one seed at a time, got {seeds}; "
+            "use ehnn.nn.Dropout instead"
+        )
 
 
 def _keeps_statistics(module: nn.Module) -> bool:
