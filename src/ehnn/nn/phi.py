@@ -8,8 +8,7 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ehnn.ops import Mask, PhiWeights, Residual, of_part, phi
-from ehnn.ops.phi.inlined import Fusable
+from ehnn.ops import Fusable, Mask, PhiWeights, Residual, of_part, phi
 from ehnn.overlap import Orders
 
 from .dropout import Dropout

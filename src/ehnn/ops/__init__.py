@@ -17,6 +17,7 @@ from .grouped_matmul import grouped_matmul
 from .linear import linear as linear
 from .memory import bounded_memory
 from .norm import layer_norm as layer_norm
+from .phi import Fusable as Fusable
 from .phi import PhiWeights as PhiWeights
 from .phi import Residual as Residual
 from .phi import phi as phi

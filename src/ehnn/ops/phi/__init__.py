@@ -16,6 +16,7 @@ from ehnn.hypergraph import SparsePattern
 from ..dispatch import Implementation, Operation, definition, not_reference
 from ..dropout import Mask, check_rows
 from . import chunked, cpu, fused, steps, triton
+from .inlined import Fusable
 from .naive import PhiWeights, Residual, reference_phi
 
 
@@ -67,4 +68,4 @@ PHI = Operation(
     definition(reference_phi),
 )
 
-__all__ = ["PHI", "PhiWeights", "Residual", "phi"]
+__all__ = ["PHI", "Fusable", "PhiWeights", "Residual", "phi"]
