@@ -161,6 +161,8 @@ def test_what_does_not_fit(known, candidates):
     with pytest.raises(ValueError, match="candidates must be over the same"):
         model(known, Hypergraph.from_edges([[0]], num_nodes=3))
     directed = Hypergraph.from_directed([([0], [1])], num_nodes=known.num_nodes)
+    with pytest.raises(ValueError, match=r"CHESHIRE is called as model\(h\) with a Hypergraph, got a tensor"):
+        model(torch.ones(2, 2), candidates)
     with pytest.raises(ValueError, match="CHESHIRE does not take roles"):
         model(known, directed)
     with pytest.raises(ValueError, match="num_edges must be a positive integer"):

@@ -21,7 +21,7 @@ def within_order(h: Hypergraph, dtype: torch.dtype) -> Tensor:
     """``[num_incidences, 4]``: rank of the node among the members of the hyperedge, divided by its order.
 
     By degree, eigenvector centrality, PageRank and core number; equal values share a rank, the smallest has
-    rank 1. The sources say which centralities and not on which graph: here walks go from a node to one of
+    rank 1. The paper names the centralities but not their graph: here walks go from a node to one of
     its hyperedges and to one of its members, and the core number is the largest k such that the node is in
     a part where every node has k hyperedges of two or more members of the part.
     """

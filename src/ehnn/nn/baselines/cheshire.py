@@ -12,6 +12,7 @@ from ehnn.hypergraph.roles import refuse_roles
 from ehnn.ops import segment_sum
 
 from ..dropout import Dropout
+from ..layer import check_hypergraph
 from ._structure import derived, orders_of, scale, stars_of, within_edges
 
 _SATURATED = -1.7580993408473766
@@ -70,6 +71,7 @@ class CHESHIRE(nn.Module):
 
     def _check(self, h: Hypergraph, candidates: Hypergraph) -> None:
         for given in (h, candidates):
+            check_hypergraph(self, given)
             refuse_roles(given.roles, type(self).__name__)
         if h.num_edges != self.num_edges:
             raise ValueError(f"h must have the {self.num_edges} training hyperedges, got {h.num_edges}")

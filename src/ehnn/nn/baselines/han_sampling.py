@@ -17,7 +17,7 @@ from ._structure import stars_of
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """What one layer reads: for each metapath the neighbours (sources) of each target.
+    """The input of one layer: for each metapath the neighbours (sources) of each target.
 
     Attributes:
         paths: ``SparsePattern`` of targets × sources, one for each metapath.

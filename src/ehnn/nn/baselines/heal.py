@@ -30,8 +30,9 @@ class HealHGNN(NodeModel):
         x_v \leftarrow \mathrm{LayerNorm}\Big(\mathrm{FFN}\big[i P_v((1 + i) x_v) + r(x_v) b P_v(i x_v)
             + (i + w(x_v) b)\, m\, T x_e\big] + g(x^{(0)}_v)\Big)
 
-    and dually for hyperedges. r and w are shared by all layers. What the facts leave open: std is that of
-    each row, so that nodes of a batch do not meet, and m is learnt, 1 at first. Weights are ignored.
+    and dually for hyperedges. r and w are shared by all layers. Two choices are ours: std is
+    computed for each row, so that the members of a batch do not mix, and m is learnt and starts at 1.
+    Weights are ignored.
 
     >>> from ehnn import Hypergraph
     >>> HealHGNN(2, 3)(Hypergraph.from_edges([[0, 1, 2]], num_nodes=4, x=torch.ones(4, 2))).shape
