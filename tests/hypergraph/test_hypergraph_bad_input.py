@@ -15,7 +15,8 @@ from_edges, from_incidence = Hypergraph.from_edges, Hypergraph.from_incidence
     ("edges", "message"),
     [
         ([[0, -1]], "node numbers in edges must not be negative, got -1"),
-        ([[0, 1.0]], "node numbers in edges must be integers, got dtype torch.float64"),
+        ([[0, 1.0]], "node numbers in edges must be integers, got dtype torch.float64, such as 0.0"),
+        ([[0, 1], [2, 1.5]], "node numbers in edges must be integers, got dtype torch.float64, such as 1.5"),
         ([[0, NAN]], "must be integers"),
         ([[0, INF]], "must be integers"),
         ([[True]], "must be integers, got dtype torch.bool"),

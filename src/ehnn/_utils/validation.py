@@ -16,7 +16,7 @@ def as_index(values: Any, name: str, size: int | None = None) -> Tensor:
     if tensor.numel() == 0:
         return tensor.reshape(-1).to(torch.int64)
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
-        raise ValueError(f"{name} must be integers, got dtype {tensor.dtype}")
+        raise ValueError(f"{name} must be integers, got dtype {tensor.dtype}, such as {_odd_one(tensor)}")
     if tensor.dim() != 1:
         raise ValueError(f"{name} must have one dimension, got shape {tuple(tensor.shape)}")
     tensor = tensor.to(torch.int64)
@@ -26,6 +26,13 @@ def as_index(values: Any, name: str, size: int | None = None) -> Tensor:
     if size is not None and high >= size:
         raise ValueError(f"{name} must be below {size}, got {high}")
     return tensor
+
+
+def _odd_one(tensor: Tensor) -> Any:
+    """The first entry that is no whole number; the first of all if there is none."""
+    flat = tensor.flatten()
+    fraction = flat[flat != flat.round()] if flat.is_floating_point() else flat[:0]
+    return (fraction if fraction.numel() else flat)[0].item()
 
 
 def as_permutation(perm: Any, size: int) -> Tensor:
