@@ -24,7 +24,7 @@ def h(request: pytest.FixtureRequest) -> Hypergraph:
     return Hypergraph.from_edges([*drawn.edges(), [3], [0, 1, 2], [0, 1, 2], []], num_nodes=N, x=x)
 
 
-def mlp(network: baselines.ed_hnn.Network, x: Tensor) -> Tensor:
+def mlp(network: baselines.ed_hnn.NormedMLP, x: Tensor) -> Tensor:
     """linear (norm (relu ... linear (norm x)))."""
     for i, (norm, linear) in enumerate(zip(network.norms, network.linears, strict=True)):
         x = linear(torch.nn.functional.layer_norm(x.relu() if i else x, x.shape[-1:], norm.weight, norm.bias))
