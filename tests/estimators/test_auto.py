@@ -14,6 +14,7 @@ from ehnn.estimators.models import Plan
 from ehnn.estimators.portfolio import linear
 from ehnn.estimators.portfolio.ehnn_net import EHNN
 from ehnn.estimators.portfolio.nets import standard
+from ehnn.estimators.portfolio.node_members import node_members
 from ehnn.estimators.portfolio.node_table import NodeTable
 from ehnn.estimators.portfolio.outputs import Output
 from ehnn.estimators.portfolio.selection import class_bias, hopeless, temperature
@@ -73,6 +74,14 @@ def test_trees_read_features_alone_where_company_says_nothing() -> None:
     assert fitted.score(h, [int(v) if a else None for v, a in zip(y, asked, strict=True)]) > 0.85
     new = fitted.predict(ehnn.Hypergraph.from_edges([], num_nodes=100, x=x[asked][:100]))  # without company
     assert np.mean(new == y[asked][:100]) > 0.85
+
+
+def test_linear_members_of_hundreds_of_classes_keep_to_the_budget() -> None:
+    h = ehnn.Hypergraph.from_edges(np.arange(600).reshape(200, 3).tolist())
+    labelled, plan = 4000, {"model": "ehnn-mlp", "width": 8, "dropout": 0.5, "options": None, "epochs": 3}
+    for classes, always in ((3, True), (600, False)):
+        specs = node_members(NodeTable(h), Output("classes", classes), labelled, dict(plan), share=2.5)
+        assert {s.name: s.always for s in specs}["linear: votes"] is always
 
 
 def test_networks_are_tried_and_saved(tmp_path: Path) -> None:

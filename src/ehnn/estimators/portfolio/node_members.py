@@ -23,6 +23,9 @@ NETWORKS = (
 trusts them."""
 _COLUMN = 4e-9
 """Seconds of a step at width 64 for each number of wide features."""
+_ALWAYS, _SHORT = 0.5, 1.0
+"""Linear members are tried within any budget if a fit takes at most this share of a fold's seconds, or this
+many seconds. With hundreds of classes one can take longer than all others."""
 _STEPS, _MOST = 60, 160
 """Steps that a network needs, and that it is given at most."""
 
@@ -39,9 +42,10 @@ def node_members(
     votes: tuple[str, ...] = LABELS if output.kind == "classes" else ("count", "vote", "spread")
     count = _Columns(table, output.width)
 
-    def linear(name: str, *blocks: str, new: bool = False, always: bool = True) -> Spec:
+    def linear(name: str, *blocks: str, new: bool = False) -> Spec:
         every = table.by_role.shape[1] if "members" in blocks else 0
         seconds = linear_seconds(labelled, count(blocks), output.width, every)
+        always = not every and seconds <= max(_ALWAYS * share, _SHORT)
         return Spec(f"linear: {name}", "linear", blocks, (), new, seconds, always)
 
     def vote(name: str, block: str, kind: str = "shares") -> Spec:
@@ -62,7 +66,7 @@ def node_members(
             ]
         else:
             specs += [linear("spectral", "spectral", "degree", *votes)]
-        members = [linear("hyperedges", "members", always=False)]
+        members = [linear("hyperedges", "members")]
     else:
         members, votes = [], ()
     specs += [_gated(spec) for spec in specs if gated and {"x", "smooth"} & set(spec.blocks)]
