@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import ehnn
+from ehnn.estimators.portfolio.company import Company
 
 from .test_auto import FAST
 
@@ -153,3 +154,11 @@ def test_numbers_with_a_point_are_saved_as_names(settings: dict[str, Any], tmp_p
     )
     with pytest.raises(ValueError, match=r"must be text or integers to be saved, got 7\.5"):
         ehnn.NodeClassifier(**settings).fit(frame.replace(7.0, 7.5), {7.5: 0, 3: 1}).save(tmp_path)
+
+
+def test_nodes_whose_name_comes_twice_are_found_where_they_were() -> None:
+    names = ["a", "b", "a", "c"]
+    company = Company(tuple(names), np.array([0, 1, 1, 0]), None, np.zeros(0, np.int64))
+    h = ehnn.Hypergraph.from_edges([[0, 1], [2, 3]], node_names=names)
+    assert company.places(h).tolist() == [0, 1, 2, 3]
+    assert company.places(h.replace(node_names=["c", "b", "d", "e"])).tolist() == [3, 1, -1, -1]

@@ -49,6 +49,8 @@ class Company:
     def places(self, h: Hypergraph) -> Array:
         """``[num_nodes]``: the number in fit of each node of ``h``, -1 where it is new."""
         if self.names is not None and h.node_names is not None:
+            if self.names == h.node_names:  # also where a name comes twice
+                return np.arange(h.num_nodes)
             number = {plain(name): i for i, name in enumerate(self.names)}
             return np.array([number.get(plain(name), -1) for name in h.node_names], np.int64)
         if (named := _as_numbers(h.node_names)) is not None:
