@@ -184,3 +184,12 @@ def test_networks_read_huge_features_of_hypergraphs() -> None:
     assert "EHNN-MLP" in [row["member"] for row in model.leaderboard_]
     assert np.isfinite(model.predict(members)).all()
     assert np.isfinite(model.predict(scaled_pairs(1e37, "x"))).all()
+
+
+@pytest.mark.parametrize("kind", [ehnn.HypergraphClassifier, ehnn.HypergraphRegressor])
+def test_hypergraphs_without_nodes_are_learnt_from(kind: type, tmp_path: Path) -> None:
+    """With two hypergraphs, those of a fold may have no node at all."""
+    members = [ehnn.Hypergraph.from_edges([]), ehnn.Hypergraph.from_edges([[0, 1], [1, 2]])]
+    fitted = kind(budget="fast", width=8, epochs=2).fit(members, [0, 1])
+    fitted.save(tmp_path)
+    np.testing.assert_array_equal(ehnn.estimators.load(tmp_path).predict(members), fitted.predict(members))

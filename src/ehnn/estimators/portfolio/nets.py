@@ -150,7 +150,9 @@ class MLP:
 
 
 def standard(x: Array) -> dict[str, Array]:
-    """Center and factor that standardise columns."""
+    """Center and factor that standardise columns; those of no rows are 0."""
+    if not len(x):
+        return dict.fromkeys(("center", "scale"), np.zeros(x.shape[1], np.float32))
     spread = x.std(0)
     scale = np.where(spread > 1e-6, 1 / np.maximum(spread, 1e-6), 0.0)
     return {"center": x.mean(0).astype(np.float32), "scale": scale.astype(np.float32)}
