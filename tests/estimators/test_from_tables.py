@@ -108,6 +108,9 @@ def test_labels_of_other_things_are_refused() -> None:
         ValueError, match="labels of the table are of sets, and NodeClassifier learns those of nodes"
     ):
         ehnn.NodeClassifier(**QUICK).fit(ehnn.tables.read(lists, "kind"))
+    prices = lists.assign(kind=[1.5, 2.5, 3.5])
+    with pytest.raises(ValueError, match=r"read as numbers, and HyperedgeClassifier .* HyperedgeRegressor"):
+        ehnn.HyperedgeClassifier(**QUICK).fit(ehnn.tables.read(prices, "kind", regression=True))
 
 
 def test_a_model_of_the_command_line_is_read_in_python(tmp_path: Path, monkeypatch) -> None:

@@ -25,7 +25,8 @@ TASK = {"Node": "nodes", "HyperedgeP": "hyperedges", "Hyperedge": "sets", "Incid
 def reader_of(data: Any, estimator: str) -> Reader | None:
     """How tables are read, where ``data`` is what `ehnn.tables.read` read.
 
-    A ValueError where its labels are of something else than the rows of the estimator.
+    A ValueError where its labels are of something else than the rows of the estimator, or numbers where it
+    learns classes.
     """
     if not isinstance(data, TableData):
         return None
@@ -34,6 +35,11 @@ def reader_of(data: Any, estimator: str) -> Reader | None:
         raise ValueError(
             f"the labels of the table are of {data.task}, and {estimator} learns those of {wanted}; see the "
             "argument task of ehnn.tables.read"
+        )
+    if data.reader.regression and estimator.endswith("Classifier"):
+        raise ValueError(
+            f"the labels of the table were read as numbers, and {estimator} learns classes: use "
+            f"{estimator.removesuffix('Classifier')}Regressor, or read it with regression=False"
         )
     return data.reader
 
