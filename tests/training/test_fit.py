@@ -279,6 +279,9 @@ def test_progress_prints_plain_lines_without_rich(monkeypatch, capsys) -> None:
     with Progress("label", 2) as progress:
         progress.update(2, loss=0.5, valid=90.0)
     assert capsys.readouterr().err.startswith("label: epoch 2/2  loss 0.5  valid 90")
+    with Progress("NodeClassifier", 3, unit="model") as progress:
+        progress.update(3)
+    assert capsys.readouterr().err.startswith("NodeClassifier: model 3/3")
 
 
 def test_progress_bar_in_a_terminal(monkeypatch, capsys) -> None:

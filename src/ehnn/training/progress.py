@@ -18,14 +18,17 @@ class Progress:
         total: number of epochs.
         done: epochs already done (a resumed run).
         quiet: show nothing.
+        unit: what is counted, where it is not epochs.
 
     >>> with Progress("training", total=2, quiet=True) as progress:
     ...     for epoch in (1, 2):
     ...         progress.update(epoch, loss=0.5)
     """
 
-    def __init__(self, label: str, total: int, done: int = 0, quiet: bool = False) -> None:
-        self.label, self.total, self.first, self.quiet = label, total, done, quiet
+    def __init__(
+        self, label: str, total: int, done: int = 0, quiet: bool = False, unit: str = "epoch"
+    ) -> None:
+        self.label, self.total, self.first, self.quiet, self.unit = label, total, done, quiet, unit
         self._started = self._printed = time.monotonic()
         self._bar = None
         if not quiet and sys.stderr.isatty() and find_spec("rich") is not None:
@@ -47,7 +50,8 @@ class Progress:
         elif time.monotonic() - self._printed > _SECONDS_BETWEEN_LINES or done == self.total:
             self._printed = time.monotonic()
             left = (self.total - done) / max(rate, 1e-9)
-            line = f"{self.label}: epoch {done}/{self.total}  {shown}  {rate:.1f} epochs/s  {left:.0f} s left"
+            speed = f"{rate:.1f} {self.unit}s/s"
+            line = f"{self.label}: {self.unit} {done}/{self.total}  {shown}  {speed}  {left:.0f} s left"
             print(line, file=sys.stderr, flush=True)
 
     def __exit__(

@@ -79,7 +79,7 @@ class Portfolio:
         self.prior = self.output.prior(target[folds.rows], None if weight is None else weight[folds.rows])
         tables = [self.known(table, target, rows) for rows in folds.train]
         tried: dict[str, tuple[Spec, list[Member], Array]] = {}
-        with Progress(label, len(specs) + 1, quiet=quiet) as progress:
+        with Progress(label, len(specs) + 1, quiet=quiet, unit="model") as progress:
             for number, spec in enumerate(specs):
                 found = self._crossed(spec, tables, folds, target, weight, clock, tried)
                 if isinstance(found, str):
