@@ -49,7 +49,7 @@ def test_votes_are_found_where_features_say_nothing() -> None:
     assert sum(row["weight"] for row in fitted.leaderboard_[:-1]) == pytest.approx(1, abs=1e-3)
 
 
-def test_features_are_found_where_company_says_nothing() -> None:
+def test_features_are_found_where_co_members_say_nothing() -> None:
     h, y = circles()
     mixed = h.permute_nodes(np.random.default_rng(1).permutation(60))
     x = (
@@ -61,7 +61,7 @@ def test_features_are_found_where_company_says_nothing() -> None:
     assert np.mean(fitted.predict(mixed.replace(x=x))[asked] == y[asked]) > 0.85
 
 
-def test_trees_read_features_alone_where_company_says_nothing() -> None:
+def test_trees_read_features_alone_where_co_members_say_nothing() -> None:
     """Whether the product of two features is positive: neither linear models nor votes can tell."""
     generator = torch.Generator().manual_seed(0)
     x = torch.randn(400, 2, generator=generator)
@@ -72,7 +72,9 @@ def test_trees_read_features_alone_where_company_says_nothing() -> None:
     assert fitted.model_.portfolio.new_weights.get("boosting: features", 0) > 0.3
     asked = np.arange(400) % 3 == 0
     assert fitted.score(h, [int(v) if a else None for v, a in zip(y, asked, strict=True)]) > 0.85
-    new = fitted.predict(ehnn.Hypergraph.from_edges([], num_nodes=100, x=x[asked][:100]))  # without company
+    new = fitted.predict(
+        ehnn.Hypergraph.from_edges([], num_nodes=100, x=x[asked][:100])
+    )  # without co-members
     assert np.mean(new == y[asked][:100]) > 0.85
 
 
@@ -137,8 +139,8 @@ def test_a_new_hypergraph_has_no_known_labels() -> None:
     fitted = ehnn.NodeClassifier(**FAST).fit(h, hidden(y))
     other, _ = circles(seed=5)
     found = fitted.predict_proba(other)
-    assert fitted.model_.company.places(other).max() == -1
-    assert fitted.model_.company.places(h).min() == 0
+    assert fitted.model_.fit_nodes.places(other).max() == -1
+    assert fitted.model_.fit_nodes.places(h).min() == 0
     assert np.isfinite(found).all()
 
 

@@ -22,19 +22,19 @@ Fitted = tuple[ehnn.Hypergraph, ehnn.NodeClassifier]
 
 @pytest.fixture(scope="module")
 def voting() -> Fitted:
-    """Simple members on `company`."""
-    h, y = company()
+    """Simple members on `two_groups`."""
+    h, y = two_groups()
     return h, ehnn.NodeClassifier(**FAST).fit(h, y)
 
 
 @pytest.fixture(scope="module")
 def network() -> Fitted:
     """One network, which reads no labels."""
-    h, y = company()
+    h, y = two_groups()
     return h, ehnn.NodeClassifier(model="ehnn-mlp", width=16, epochs=40, residual=False).fit(h, y)
 
 
-def company(n: int = 90, seed: int = 0) -> tuple[ehnn.Hypergraph, list[int | None]]:
+def two_groups(n: int = 90, seed: int = 0) -> tuple[ehnn.Hypergraph, list[int | None]]:
     """Three kinds of people; four of nine groups are of one kind, the others are of all."""
     rng = np.random.default_rng(seed)
     kind = np.arange(n) % 3
@@ -96,7 +96,7 @@ def test_an_effect_is_what_leaving_the_thing_out_does(voting: Fitted) -> None:
 
 def test_features_of_a_linear_model_are_exact() -> None:
     """Coefficient times (value − mean), on the scale of the log-odds."""
-    h, _ = company()
+    h, _ = two_groups()
     assert h.x is not None
     noise = 2 * torch.randn(h.num_nodes, generator=torch.Generator().manual_seed(0))
     model = ehnn.NodeClassifier(**FAST).fit(h, (h.x[:, 0] - h.x[:, 1] + noise > 0).long())
@@ -141,7 +141,7 @@ def test_large_hyperedges_are_sampled_and_the_row_stays_in_them() -> None:
 
 
 def test_hyperedges_numbers_and_several_labels() -> None:
-    h, y = company(45)
+    h, y = two_groups(45)
     kinds = ehnn.HyperedgeClassifier(**FAST).fit(h, [i % 3 if i % 4 else None for i in range(h.num_edges)])
     (found,) = kinds.explain(h, [8], most=5)
     assert {c.kind for c in found.contributions} == {"member", "hyperedge"}
@@ -336,7 +336,7 @@ def test_new_hyperedges_are_explained_as_they_are_predicted(settings: dict[str, 
 
 def test_columns_of_a_frame_are_explained_by_name() -> None:
     pd = pytest.importorskip("pandas")
-    h, _ = company(30)
+    h, _ = two_groups(30)
     y = pd.DataFrame({"first": np.arange(30) % 3 == 0, "second": np.arange(30) % 3 == 1}).astype(int)
     for kind, told in (
         (ehnn.NodeClassifier, "label second: predicted"),

@@ -12,7 +12,7 @@ import ehnn
 from ehnn.estimators import as_hypergraph
 from ehnn.estimators.auto_incidences import AutoIncidences, MatchedIncidences, _edge_numbers, _matched
 from ehnn.estimators.portfolio.budget import BUDGETS
-from ehnn.estimators.portfolio.company import set_hashes
+from ehnn.estimators.portfolio.fit_nodes import set_hashes
 from ehnn.estimators.portfolio.incidence_table import IncidenceTable
 
 FAST = {"budget": "fast", "random_state": 0}

@@ -146,14 +146,14 @@ def test_a_model_of_the_command_line_is_read_in_python(tmp_path: Path, monkeypat
 
 def test_hyperedges_are_known_by_name_or_by_their_nodes() -> None:
     """A member that reads the incidence matrix must not take one hyperedge for another."""
-    from ehnn.estimators.portfolio.company import Company
+    from ehnn.estimators.portfolio.fit_nodes import FitNodes
     from ehnn.estimators.portfolio.node_table import incidence_matrix
 
     edges = {"x": ["a", "b"], "y": ["b", "c"], "z": ["a", "c", "d"]}
     fitted = ehnn.io.from_named_edges(edges)
-    company = Company.of(fitted, np.zeros(4, np.int64), None)
+    fit_nodes = FitNodes.of(fitted, np.zeros(4, np.int64), None)
     other = ehnn.io.from_named_edges({"new": ["d", "e"], "z": ["a", "c", "d"], "x": ["b", "a", "e"]})
-    found = company.columns(company.group_places(other), incidence_matrix(other)).toarray()
+    found = fit_nodes.columns(fit_nodes.group_places(other), incidence_matrix(other)).toarray()
     names = other.node_names
     assert [set(np.array(names)[column > 0]) for column in found.T] == [
         {"a", "b", "e"},
@@ -161,10 +161,10 @@ def test_hyperedges_are_known_by_name_or_by_their_nodes() -> None:
         {"a", "c", "d"},
     ]
     unnamed = other.replace(edge_names=None)
-    found = company.columns(company.group_places(unnamed), incidence_matrix(unnamed)).toarray()
+    found = fit_nodes.columns(fit_nodes.group_places(unnamed), incidence_matrix(unnamed)).toarray()
     assert [set(np.array(names)[column > 0]) for column in found.T] == [set(), set(), {"a", "c", "d"}]
     none = ehnn.io.from_named_edges({})
-    assert company.columns(company.group_places(none), incidence_matrix(none)).shape[0] == 0
+    assert fit_nodes.columns(fit_nodes.group_places(none), incidence_matrix(none)).shape[0] == 0
 
 
 def test_a_column_that_was_constant_in_fit_says_nothing_later() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ehnn
-from ehnn.estimators.portfolio.company import Company
+from ehnn.estimators.portfolio.fit_nodes import FitNodes
 
 from .test_auto import FAST
 
@@ -158,7 +158,7 @@ def test_numbers_with_a_point_are_saved_as_names(settings: dict[str, Any], tmp_p
 
 def test_nodes_whose_name_comes_twice_are_found_where_they_were() -> None:
     names = ["a", "b", "a", "c"]
-    company = Company(tuple(names), np.array([0, 1, 1, 0]), None, np.zeros(0, np.int64))
+    fit_nodes = FitNodes(tuple(names), np.array([0, 1, 1, 0]), None, np.zeros(0, np.int64))
     h = ehnn.Hypergraph.from_edges([[0, 1], [2, 3]], node_names=names)
-    assert company.places(h).tolist() == [0, 1, 2, 3]
-    assert company.places(h.replace(node_names=["c", "b", "d", "e"])).tolist() == [3, 1, -1, -1]
+    assert fit_nodes.places(h).tolist() == [0, 1, 2, 3]
+    assert fit_nodes.places(h.replace(node_names=["c", "b", "d", "e"])).tolist() == [3, 1, -1, -1]

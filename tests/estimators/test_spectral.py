@@ -8,7 +8,7 @@ import torch
 
 from ehnn import Hypergraph
 from ehnn.estimators.portfolio import spectral
-from ehnn.estimators.portfolio.company import _extended
+from ehnn.estimators.portfolio.fit_nodes import _extended
 from ehnn.estimators.portfolio.node_table import incidence_matrix
 from ehnn.estimators.portfolio.spectral import spectral_features
 from ehnn.testing import random_hypergraph

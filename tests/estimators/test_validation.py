@@ -23,7 +23,7 @@ def test_auto_does_not_learn_from_them(kind: Any) -> None:
     given = EDGES if kind is ehnn.NodeClassifier else dual(ehnn.Hypergraph.from_edges(EDGES, 10))
     fitted = [kind(budget="fast").fit(given, y, validation=APART) for y in (Y, OTHER)]
     for model in fitted:
-        known = model.model_.company.target
+        known = model.model_.fit_nodes.target
         assert (known[APART] == -1).all()
         assert known[~APART].tolist() == [0, 0, 0, 1, 1, -1]
     one, other = (m.model_.portfolio for m in fitted)
@@ -72,7 +72,7 @@ def test_they_are_found_by_name() -> None:
     labels = {name: label for name, label in zip(names, Y, strict=True) if label is not None}
     apart = pd.Series(APART, index=names).iloc[::-1]
     model = ehnn.NodeClassifier(budget="fast").fit(edges, labels, validation=apart)
-    by_name = dict(zip(model.model_.company.names, model.model_.company.target.tolist(), strict=True))
+    by_name = dict(zip(model.model_.fit_nodes.names, model.model_.fit_nodes.target.tolist(), strict=True))
     assert by_name == {n: -1 if s or v is None else v for n, s, v in zip(names, APART, Y, strict=True)}
 
 

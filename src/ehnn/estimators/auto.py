@@ -14,7 +14,7 @@ from ehnn.hypergraph import Hypergraph, batch
 
 from .features import feature_shifts, shifted_features
 from .portfolio.budget import clock_of
-from .portfolio.company import Company
+from .portfolio.fit_nodes import FitNodes
 from .portfolio.folds import fit_count
 from .portfolio.gate import worth_gating
 from .portfolio.graph_table import GraphTable, graph_members
@@ -65,11 +65,11 @@ class AutoNodes:
         roles: how many there were in fit.
         directions: arrays that reduce wide features.
         shifts: of the features, before they are rounded to single precision.
-        company: labels and coordinates of the nodes of fit.
+        fit_nodes: labels and coordinates of the nodes of fit.
     """
 
     portfolio: Portfolio
-    company: Company
+    fit_nodes: FitNodes
     directions: dict[str, Array]
     shifts: dict[str, Array]
     widths: tuple[int, int]
@@ -101,20 +101,20 @@ class AutoNodes:
         used = {block for models in portfolio.members.values() for block in models[0].spec.blocks}
         spectral = table.block("spectral") if "spectral" in used else None
         directions = {k: v for k, v in table.cache.items() if k.startswith("directions.")}
-        company = Company.of(h, target, spectral)
-        return cls(portfolio, company, directions, shifts, widths_of(h), h.num_roles)
+        fit_nodes = FitNodes.of(h, target, spectral)
+        return cls(portfolio, fit_nodes, directions, shifts, widths_of(h), h.num_roles)
 
     def matched(self, h: Hypergraph) -> MatchedRows:
         """Nodes and hyperedges of ``h`` that were there in fit."""
-        edges = self.company.group_places(h) if self.reads_members else np.full(h.num_edges, -1)
-        return MatchedRows.of(self.company.places(h), edges)
+        edges = self.fit_nodes.group_places(h) if self.reads_members else np.full(h.num_edges, -1)
+        return MatchedRows.of(self.fit_nodes.places(h), edges)
 
     def knows_nothing(self, h: Hypergraph) -> bool:
         """Whether no node and no hyperedge of ``h`` was there in fit, and there are no features."""
         if any(self.widths) or not h.num_nodes:
             return False
-        company = self.company
-        return not ((company.places(h) >= 0).any() or (company.group_places(h) >= 0).any())
+        fit_nodes = self.fit_nodes
+        return not ((fit_nodes.places(h) >= 0).any() or (fit_nodes.group_places(h) >= 0).any())
 
     def logits(self, h: Hypergraph, matched: MatchedRows | None = None) -> Tensor:
         """``[num_nodes, outputs]``: log-probabilities, log-odds or (standardised) numbers."""
@@ -123,13 +123,13 @@ class AutoNodes:
         matched = self.matched(h) if matched is None else matched
         output = self.portfolio.output
         table = NodeTable(shifted_features(h, self.shifts), {**self.directions, "passes": matched.passes})
-        target = self.company.labels(matched.nodes, output)
+        target = self.fit_nodes.labels(matched.nodes, output)
         if len(matched.hidden):
             target = output.hide(target, ~np.isin(np.arange(h.num_nodes), matched.hidden))
-        learned, known = self.company.join(matched.nodes, target, output, table.incidence)
+        learned, known = self.fit_nodes.join(matched.nodes, target, output, table.incidence)
         table.given.update(learned)
         if self.reads_members:
-            table.given["members"] = self.company.columns(matched.edges, table.by_role)
+            table.given["members"] = self.fit_nodes.columns(matched.edges, table.by_role)
         table = table.with_known(output, target, self.portfolio.prior)
         if known.all() and len(known):
             return torch.from_numpy(self.portfolio.scores(table))
@@ -147,8 +147,8 @@ class AutoNodes:
         """What goes to JSON."""
         from .storage import plain_name
 
-        names = None if self.company.names is None else [plain_name(n) for n in self.company.names]
-        groups = self.company.groups if self.reads_members else None
+        names = None if self.fit_nodes.names is None else [plain_name(n) for n in self.fit_nodes.names]
+        groups = self.fit_nodes.groups if self.reads_members else None
         told = {"groups": None if groups is None else [plain_name(n) for n in groups], "roles": self.roles}
         return portfolio_about(self.portfolio) | {"names": names, "widths": list(self.widths)} | told
 
@@ -159,20 +159,20 @@ class AutoNodes:
             | self.directions
             | {f"shift.{k}": v for k, v in self.shifts.items()}
         )
-        arrays |= {f"company.{k}": v for k, v in self.company.arrays().items()}
+        arrays |= {f"company.{k}": v for k, v in self.fit_nodes.arrays().items()}
         return {f"auto.{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
 
     @classmethod
     def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor], device: str) -> AutoNodes:
         """Inverse of `about` and `tensors`."""
         arrays = {k[5:]: v.numpy() for k, v in tensors.items() if k.startswith("auto.")}
-        company = {k[8:]: v for k, v in arrays.items() if k.startswith("company.")}
+        fit_nodes = {k[8:]: v for k, v in arrays.items() if k.startswith("company.")}
         directions = {k: v for k, v in arrays.items() if k.startswith("directions.")}
         shifts = {k[6:]: v for k, v in arrays.items() if k.startswith("shift.")}
         first, second = about["widths"]
         return cls(
             portfolio_from(about, arrays, device),
-            Company.restore(about["names"], company, about.get("groups")),
+            FitNodes.restore(about["names"], fit_nodes, about.get("groups")),
             directions, shifts, (int(first), int(second)), int(about.get("roles", 1)),
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ from .auto import check_widths, widths_of, with_roles
 from .features import feature_shifts, shifted_features
 from .labels import plain
 from .portfolio.budget import clock_of
-from .portfolio.company import Company, set_hashes
+from .portfolio.fit_nodes import FitNodes, set_hashes
 from .portfolio.folds import fold_count
 from .portfolio.incidence_table import IncidenceTable, incidence_members, partly_labelled
 from .portfolio.outputs import Output
@@ -71,7 +71,7 @@ class AutoIncidences:
     """A fitted portfolio for incidences.
 
     Attributes:
-        company: the nodes of fit and their spectral coordinates, and the names of its hyperedges.
+        fit_nodes: the nodes of fit and their spectral coordinates, and the names of its hyperedges.
         bank: of the incidences of fit: node, hyperedge, its order and hash, and encoded label.
         widths: channels of x and edge_x in fit.
         roles: how many there were in fit.
@@ -82,7 +82,7 @@ class AutoIncidences:
     """
 
     portfolio: Portfolio
-    company: Company
+    fit_nodes: FitNodes
     bank: dict[str, Array]
     widths: tuple[int, int]
     roles: int = 1
@@ -123,18 +123,18 @@ class AutoIncidences:
             if output.kind == "classes"
             else np.full((h.num_nodes, output.width), np.nan)
         )
-        company = _without_truths(Company.of(h, nothing, table.nodes.block("spectral")))
+        fit_nodes = _without_truths(FitNodes.of(h, nothing, table.nodes.block("spectral")))
         keys = role_hashes(h, np.arange(h.num_nodes)) if h.num_roles > 1 else None
         directions = {k: v for k, v in table.nodes.cache.items() if k.startswith("directions.")}
         return cls(
-            portfolio, company, bank, widths_of(h), h.num_roles, table.partly, keys, shifts, directions
+            portfolio, fit_nodes, bank, widths_of(h), h.num_roles, table.partly, keys, shifts, directions
         )
 
     def matched(self, h: Hypergraph) -> MatchedIncidences:
         """The nodes of ``h`` that were there in fit, and the known labels."""
         h = with_roles(h, self.roles)
-        place = self.company.places(h)
-        numbers = np.where(place >= 0, place, len(self.company.target) + np.arange(h.num_nodes))
+        place = self.fit_nodes.places(h)
+        numbers = np.where(place >= 0, place, len(self.fit_nodes.target) + np.arange(h.num_nodes))
         node, edge = h.index.numpy()
         edges = self.edge_places(h, numbers)[edge]
         same = _matched((place[node], edges), (self.bank["node"], self.bank["edge"]))
@@ -149,9 +149,9 @@ class AutoIncidences:
         ``numbers [num_nodes]`` are those in fit, and others for new nodes.
         """
         names = h.edge_names
-        if self.company.groups is not None and names is not None and len(set(names)) == len(names):
-            return self.company.group_places(h)
-        mine = self.company.sets if self.keys is None else self.keys
+        if self.fit_nodes.groups is not None and names is not None and len(set(names)) == len(names):
+            return self.fit_nodes.group_places(h)
+        mine = self.fit_nodes.sets if self.keys is None else self.keys
         keys = set_hashes(h, numbers) if self.keys is None else role_hashes(h, numbers)
         return _matched((keys, _copy_numbers(keys)), (mine, _copy_numbers(mine)))
 
@@ -163,8 +163,8 @@ class AutoIncidences:
         matched = self.matched(h) if matched is None else matched
         features = shifted_features(h, self.shifts)
         table = IncidenceTable(features, matched.bank, matched.numbers, self.partly, matched.edges)
-        unknown = self.company.labels(matched.nodes, output)
-        learned, _ = self.company.join(matched.nodes, unknown, output, table.nodes.incidence)
+        unknown = self.fit_nodes.labels(matched.nodes, output)
+        learned, _ = self.fit_nodes.join(matched.nodes, unknown, output, table.nodes.incidence)
         table.nodes.given.update(self.directions | learned)
         table = table.with_known(output, matched.target, self.portfolio.prior)
         scores = self.portfolio.scores(table)
@@ -178,7 +178,7 @@ class AutoIncidences:
 
         ``place [num_nodes]`` and ``same [num_incidences]`` are the numbers in fit of those in it.
         """
-        number = np.full(len(self.company.target), -1)
+        number = np.full(len(self.fit_nodes.target), -1)
         number[place[place >= 0]] = np.flatnonzero(place >= 0)
         node = number[self.bank["node"]]
         values, known = self.portfolio.output.matrix(self.bank["target"])
@@ -193,7 +193,7 @@ class AutoIncidences:
         """What goes to JSON."""
         names, groups = (
             None if found is None else [plain_name(name) for name in found]
-            for found in (self.company.names, self.company.groups)
+            for found in (self.fit_nodes.names, self.fit_nodes.groups)
         )
         return portfolio_about(self.portfolio) | {
             "names": names, "groups": groups, "widths": list(self.widths), "roles": self.roles,
@@ -203,7 +203,7 @@ class AutoIncidences:
     def tensors(self) -> dict[str, Tensor]:
         """What goes to the tensors."""
         arrays = portfolio_arrays(self.portfolio) | {f"bank.{k}": v for k, v in self.bank.items()}
-        arrays |= {f"company.{k}": v for k, v in self.company.arrays().items()}
+        arrays |= {f"company.{k}": v for k, v in self.fit_nodes.arrays().items()}
         arrays |= {} if self.keys is None else {"keys": self.keys}
         arrays |= self.directions | {f"shift.{k}": v for k, v in self.shifts.items()}
         return {f"auto.{k}": torch.from_numpy(np.array(v)) for k, v in arrays.items()}
@@ -212,16 +212,16 @@ class AutoIncidences:
     def restore(cls, about: Mapping[str, Any], tensors: Mapping[str, Tensor], device: str) -> AutoIncidences:
         """Inverse of `about` and `tensors`."""
         arrays = {k[5:]: v.numpy() for k, v in tensors.items() if k.startswith("auto.")}
-        company = {k[8:]: v for k, v in arrays.items() if k.startswith("company.")}
+        fit_nodes = {k[8:]: v for k, v in arrays.items() if k.startswith("company.")}
         directions = {k: v for k, v in arrays.items() if k.startswith("directions.")}
         shifts = {k[6:]: v for k, v in arrays.items() if k.startswith("shift.")}
         bank = {k: arrays[f"bank.{k}"] for k in _BANK}
         kept = arrays.get("bank.edge")  # not in older files
-        bank["edge"] = _edge_numbers(bank, company["sets"]) if kept is None else kept
+        bank["edge"] = _edge_numbers(bank, fit_nodes["sets"]) if kept is None else kept
         first, second = about["widths"]
-        groups = _names_of(about.get("groups"), len(company["sets"]))
+        groups = _names_of(about.get("groups"), len(fit_nodes["sets"]))
         return cls(
-            portfolio_from(about, arrays, device), Company.restore(about["names"], company, groups), bank,
+            portfolio_from(about, arrays, device), FitNodes.restore(about["names"], fit_nodes, groups), bank,
             (int(first), int(second)), int(about.get("roles", 1)),
             bool(about.get("partly", False)), arrays.get("keys"), shifts, directions,
         )  # fmt: skip
@@ -277,10 +277,10 @@ def _edge_numbers(bank: Mapping[str, Array], sets: Array) -> Array:
     return np.flatnonzero(sets)[np.cumsum(begins) - 1]
 
 
-def _without_truths(company: Company) -> Company:
-    """``company`` without names of hyperedges where some are True or False, which cannot be saved."""
-    truths = any(isinstance(plain(name), bool) for name in company.groups or ())
-    return replace(company, groups=None) if truths else company
+def _without_truths(fit_nodes: FitNodes) -> FitNodes:
+    """``fit_nodes`` without names of hyperedges where some are True or False, which cannot be saved."""
+    truths = any(isinstance(plain(name), bool) for name in fit_nodes.groups or ())
+    return replace(fit_nodes, groups=None) if truths else fit_nodes
 
 
 def _names_of(groups: Any, count: int) -> Any:

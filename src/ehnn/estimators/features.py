@@ -14,7 +14,7 @@ from ehnn._utils.validation import short
 from ehnn.hypergraph import Hypergraph
 
 from .finite import HUGE, finite_columns
-from .portfolio.company import Company
+from .portfolio.fit_nodes import FitNodes
 from .portfolio.node_table import RANK, incidence_matrix
 from .portfolio.spectral import spectral_features
 from .sketches import STEPS, sketch_features
@@ -70,7 +70,7 @@ class Features:
         mean, scale: ``[d]`` of the node features.
         edge_mean, edge_scale: ``[d_e]`` of the hyperedge features.
         sketch, seed: `sketch_features` of so many channels stand behind the node features; 0 for none.
-        company: of kind ``"all"`` the spectral features of the nodes of `fit`.
+        fit_nodes: of kind ``"all"`` the spectral features of the nodes of `fit`.
     """
 
     kind: str
@@ -82,7 +82,7 @@ class Features:
     edge_scale: Tensor
     sketch: int = 0
     seed: int = 0
-    company: Company | None = None
+    fit_nodes: FitNodes | None = None
 
     @classmethod
     def learn(
@@ -101,12 +101,12 @@ class Features:
             kind = auto if _has_columns(h.x) else "structural" if _has_columns(h.edge_x) else bare
         width = 0 if h.x is None or kind == "structural" else h.x.shape[1]
         edge_width = 0 if h.edge_x is None else h.edge_x.shape[1]
-        company = None
+        fit_nodes = None
         if kind == ALL:
             coordinates = spectral_features(abs(incidence_matrix(h)), RANK)
-            company = Company.of(h, np.full(h.num_nodes, -1), coordinates)
+            fit_nodes = FitNodes.of(h, np.full(h.num_nodes, -1), coordinates)
         empty = torch.zeros(0)
-        unscaled = cls(kind, width, edge_width, empty, empty, empty, empty, sketch, seed, company)
+        unscaled = cls(kind, width, edge_width, empty, empty, empty, empty, sketch, seed, fit_nodes)
         mean, scale = _scale_of(unscaled.raw(h, np.arange(h.num_nodes)))
         edge = (empty, empty)
         if h.edge_x is not None and edge_width:
@@ -124,7 +124,7 @@ class Features:
             arrays = {
                 name: tensors[f"features.company.{name}"].numpy() for name in ("target", "sets", "spectral")
             }
-            found = replace(found, company=Company.restore(about["names"], arrays))
+            found = replace(found, fit_nodes=FitNodes.restore(about["names"], arrays))
         channels = {
             "given": found.width, "structural": STRUCTURAL, "both": found.width + STRUCTURAL,
             ALL: found.width + STRUCTURAL + found.rank,
@@ -144,12 +144,12 @@ class Features:
 
     def places(self, h: Hypergraph) -> np.ndarray | None:
         """``[num_nodes]`` the number in fit of each node, -1: new; None where nothing is known of nodes."""
-        return None if self.company is None else self.company.places(h.to("cpu"))
+        return None if self.fit_nodes is None else self.fit_nodes.places(h.to("cpu"))
 
     @property
     def rank(self) -> int:
         """Spectral channels."""
-        spectral = None if self.company is None else self.company.spectral
+        spectral = None if self.fit_nodes is None else self.fit_nodes.spectral
         return 0 if spectral is None else spectral.shape[1]
 
     def raw(self, h: Hypergraph, places: np.ndarray | None = None, separately: bool = False) -> Tensor:
@@ -169,8 +169,8 @@ class Features:
         if self.kind != "given":
             new = torch.from_numpy(places < 0).to(h.device) if separately and places is not None else None
             parts.append(structural_features(h, new).double())
-        if self.company is not None and places is not None:
-            coordinates = self.company.coordinates(places, h.to("cpu"))
+        if self.fit_nodes is not None and places is not None:
+            coordinates = self.fit_nodes.coordinates(places, h.to("cpu"))
             parts.append(torch.from_numpy(coordinates).to(h.device).double())
         parts += [sketch_features(h, self.sketch, self.seed).double()] if self.sketch else []
         return torch.cat(parts, 1)
@@ -201,7 +201,7 @@ class Features:
     def tensors(self) -> dict[str, Tensor]:
         """What is saved of it, beside `about`."""
         kept = {f"features.{name}": getattr(self, name) for name in _TENSORS}
-        arrays = {} if self.company is None else self.company.arrays()
+        arrays = {} if self.fit_nodes is None else self.fit_nodes.arrays()
         return kept | {f"features.company.{k}": torch.from_numpy(v) for k, v in arrays.items()}
 
     def about(self) -> dict[str, Any]:
@@ -209,9 +209,9 @@ class Features:
         kept: dict[str, Any] = {
             k: getattr(self, k) for k in ("kind", "width", "edge_width", "sketch", "seed")
         }
-        if self.company is None:
+        if self.fit_nodes is None:
             return kept
-        names = self.company.names
+        names = self.fit_nodes.names
         return kept | {"names": None if names is None else [plain_name(name) for name in names]}
 
 

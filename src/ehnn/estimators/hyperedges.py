@@ -36,7 +36,7 @@ from .inputs import as_hypergraph, node_numbers
 from .labels import as_list, has_names, plain
 from .models import Plan
 from .portfolio.budget import seconds_of
-from .portfolio.company import set_hashes
+from .portfolio.fit_nodes import set_hashes
 from .scorers import MeanScorer, Scorer, make_scorer
 from .set_members import SetMembers
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors

@@ -15,7 +15,7 @@ from ehnn.tables.later import PASSES, SHARE
 from ehnn.tables.merged import joined_roles, joined_rows, joined_weights
 
 from .labels import plain
-from .portfolio.company import set_hashes
+from .portfolio.fit_nodes import set_hashes
 
 Array = np.ndarray
 

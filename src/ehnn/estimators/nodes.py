@@ -317,12 +317,12 @@ class NodeEstimator(Estimator):
         model, row = self.model_, self._row
         if isinstance(model, AutoNodes):
             read = self._read(graph.to("cpu"))
-            if (pair := model.company.written_otherwise(read)) is not None:
+            if (pair := model.fit_nodes.written_otherwise(read)) is not None:
                 told = f"no {row} of fit is in this hypergraph; {pair[0]!r} of fit is {pair[1]!r} here"
                 warnings.warn(f"{told}: names must have one type", stacklevel=5)
                 return
-            warn_of_other_writing(model.company.names, read.node_names, row)
-            warn_of_other_writing(model.company.groups, read.edge_names, self._other)
+            warn_of_other_writing(model.fit_nodes.names, read.node_names, row)
+            warn_of_other_writing(model.fit_nodes.groups, read.edge_names, self._other)
             nothing = model.knows_nothing(read)
         else:
             nothing = self.features_.knows_nothing(graph)

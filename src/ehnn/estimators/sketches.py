@@ -9,11 +9,11 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.ops import segment_mean, segment_sum
 
 STEPS = (1, 3)
-"""Smoothings after which a sketch is taken: the node's own company, and its wider circle."""
+"""Smoothings after which a sketch is taken: the node's co-members, and theirs."""
 
 
 def sketch_features(h: Hypergraph, channels: int, seed: int = 0) -> Tensor:
-    r"""``[num_nodes, 2 * channels]``: sketches of the company of each node.
+    r"""``[num_nodes, 2 * channels]``: sketches of the co-members of each node.
 
     Every node draws a random vector of ``channels`` Gaussian numbers, a name that no other node has. These
     rows R are smoothed by the normalised operator of the hypergraph,
@@ -22,7 +22,7 @@ def sketch_features(h: Hypergraph, channels: int, seed: int = 0) -> Tensor:
 
     (H the incidence matrix, D the degrees, B the orders), and :math:`SR` and :math:`S^3R` are returned, each
     scaled to mean square 1. The inner product of two rows of SR estimates that of the two rows of S: nodes
-    that keep the same company have similar sketches, whether they ever met or not. Eigenvectors would say the
+    with the same co-members have similar sketches, whether they ever met or not. Eigenvectors would say the
     same, but their signs and order change when a few hyperedges are taken out; sketches hardly do.
 
     Renumbering the nodes gives another draw of the same distribution. Cost: incidences × channels.

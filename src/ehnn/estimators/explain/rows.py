@@ -53,7 +53,7 @@ class NodeQuestions:
         self.matched = matched or estimator._matched_in(self.graph)
         target = None
         if self.auto is not None and self.matched is not None:
-            target = self.auto.company.labels(self.matched.nodes, self.auto.portfolio.output)
+            target = self.auto.fit_nodes.labels(self.matched.nodes, self.auto.portfolio.output)
         self.known = Known(estimator.targets_, target)
         reader = estimator.reader_
         features = (

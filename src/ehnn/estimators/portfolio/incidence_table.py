@@ -12,7 +12,7 @@ import torch
 from ehnn.hypergraph import Hypergraph
 
 from .boosting import boosting_seconds
-from .company import set_hashes
+from .fit_nodes import set_hashes
 from .incidence_overlaps import Overlaps
 from .linear import linear_seconds
 from .members import Spec

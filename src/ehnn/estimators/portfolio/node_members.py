@@ -102,7 +102,7 @@ class _Columns:
 
 
 def _learners(table: NodeTable, output: Output, labelled: int, votes: tuple[str, ...]) -> list[Spec]:
-    """A multilayer perceptron on all columns, trees, and a perceptron that needs no company."""
+    """A multilayer perceptron on all columns, trees, and a perceptron on columns that need no co-members."""
     smooth, small = (("smooth",), ("small",)) if table.has_features else ((), ())
     count = _Columns(table, output.width)
     epochs = int(min(60, max(20, 3e5 // max(1, labelled))))
@@ -119,7 +119,7 @@ def _learners(table: NodeTable, output: Output, labelled: int, votes: tuple[str,
 
 
 def _boosting(name: str, blocks: tuple[str, ...], table: NodeTable, output: Output, labelled: int) -> Spec:
-    """Boosted trees; those that read no votes are for rows of unknown company too."""
+    """Boosted trees; those that read no votes are also for rows whose co-members are unknown."""
     seconds = boosting_seconds(labelled, _Columns(table, output.width)(blocks), output)
     return Spec(name, "boosting", blocks, (), not {*blocks} & {*LABELS}, seconds)
 

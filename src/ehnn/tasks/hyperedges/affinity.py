@@ -28,7 +28,7 @@ class Affinity:
     give each node k coordinates. Positive eigenvalues belong to groups whose members share hyperedges,
     negative ones to roles: a node that asks shares hyperedges with nodes that answer, seldom with others that
     ask. Sketches (`ehnn.estimators.sketches`) count a node among its own
-    company, which brings negative eigenvalues near 0 and hides them.
+    co-members, which brings negative eigenvalues near 0 and hides them.
 
     Attributes:
         values: ``[k]`` eigenvalues, the largest in size first.
@@ -46,16 +46,16 @@ class Affinity:
     @classmethod
     def of(cls, h: Hypergraph, rank: int = max(RANKS), seed: int = 0) -> Affinity:
         """Affinities by subspace iteration from a random start: time is linear in the incidences."""
-        company = _Company.of(h)
+        co_members = _CoMembers.of(h)
         n = h.num_nodes
         generator = torch.Generator().manual_seed(seed)
         x = torch.randn(n, min(rank + _MORE, n), generator=generator).to(h.device)
         for _ in range(_STEPS):
-            x = torch.linalg.qr(company(x))[0]
-        values, turn = torch.linalg.eigh(x.T @ company(x))
+            x = torch.linalg.qr(co_members(x))[0]
+        values, turn = torch.linalg.eigh(x.T @ co_members(x))
         chosen = values.abs().argsort(descending=True)[:rank]
-        total = company.degree.sum().sqrt()
-        return cls(values[chosen], total * company.root * (x @ turn[:, chosen]))
+        total = co_members.degree.sum().sqrt()
+        return cls(values[chosen], total * co_members.root * (x @ turn[:, chosen]))
 
     def __call__(self, candidates: Hypergraph) -> Tensor:
         """``[num_candidates, len(RANKS)]``: logarithms of 1 + the mean over the pairs of nodes of each."""
@@ -71,7 +71,7 @@ class Affinity:
 
 
 @dataclass(frozen=True)
-class _Company:
+class _CoMembers:
     """The matrix diag(s) W diag(s), times columns."""
 
     h: Hypergraph
@@ -81,7 +81,7 @@ class _Company:
     root: Tensor
 
     @classmethod
-    def of(cls, h: Hypergraph) -> _Company:
+    def of(cls, h: Hypergraph) -> _CoMembers:
         to_nodes = h.incidence.transpose()
         several = (h.orders >= 2).to(torch.get_default_dtype()).unsqueeze(1)
         share = several / (h.orders - 1).clamp(min=1).unsqueeze(1)

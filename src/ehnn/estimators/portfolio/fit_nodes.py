@@ -20,7 +20,7 @@ _SAME = 0.5
 
 
 @dataclass(frozen=True)
-class Company:
+class FitNodes:
     """The nodes that fit has seen.
 
     In another hypergraph they are found by name; where fit had no names, names that are whole numbers are
@@ -43,7 +43,7 @@ class Company:
     groups: tuple[Any, ...] | None = None
 
     @classmethod
-    def of(cls, h: Hypergraph, target: Array, spectral: Array | None) -> Company:
+    def of(cls, h: Hypergraph, target: Array, spectral: Array | None) -> FitNodes:
         return cls(h.node_names, target, spectral, set_hashes(h), _distinct(h.edge_names))
 
     def places(self, h: Hypergraph) -> Array:
@@ -119,7 +119,7 @@ class Company:
     def join(
         self, place: Array, target: Array, output: Output, incidence: Any
     ) -> tuple[dict[str, Array], Array]:
-        """Learned blocks of nodes with the numbers ``place`` in fit, and which (bool) have known company.
+        """Learned blocks of nodes with the numbers ``place`` in fit, and which (bool) have known co-members.
 
         ``target`` are the known labels.
         """
@@ -141,7 +141,7 @@ class Company:
         return kept if self.spectral is None else kept | {"spectral": self.spectral}
 
     @classmethod
-    def restore(cls, names: Any, arrays: Mapping[str, Array], groups: Any = None) -> Company:
+    def restore(cls, names: Any, arrays: Mapping[str, Array], groups: Any = None) -> FitNodes:
         """Inverse of `arrays`."""
         return cls(
             None if names is None else tuple(names), arrays["target"], arrays.get("spectral"), arrays["sets"],
