@@ -435,7 +435,7 @@ def test_names_seeds_and_errors() -> None:
 def test_a_budget_of_seconds_ends_the_training_of_the_default(ring: list[list[int]]) -> None:
     quick: dict[str, Any] = {"width": 4, "epochs": 6, "patience": None}
     for limit, all_epochs in (
-        ({"budget": 1e-3}, False),
+        ({"budget": np.float64(1e-3)}, False),
         ({"budget": "fast"}, True),
         ({"budget": 1e-3, "model": "ehnn-mlp"}, True),
     ):

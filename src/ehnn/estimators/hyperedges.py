@@ -168,7 +168,7 @@ class HyperedgePredictor(Estimator):
 
     def _seconds(self) -> float | None:
         """The seconds that the networks may take; None for a named budget or a single model."""
-        seconds = seconds_of(self.budget, 1, 1)
+        seconds = seconds_of(plain(self.budget), 1, 1)
         return seconds if self.model == "auto" and not isinstance(self.budget, str) else None
 
     def _compare(self, task: HyperedgePrediction, known: Hypergraph, seconds: float) -> None:
