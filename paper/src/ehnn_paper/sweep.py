@@ -7,7 +7,6 @@ part is seen before it is scored: the search is nested.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import multiprocessing
 import statistics
@@ -15,13 +14,14 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ehnn._utils.atomic import atomic_write
 from ehnn._utils.schema import check
 from ehnn._utils.untrusted import read_json
+from ehnn_paper.digest import digest
 from ehnn_paper.results import origin
 
 Found = dict[str, list[float]]
@@ -37,19 +37,25 @@ class Trial:
     Attributes:
         dataset, model: names.
         choice: number of the setting, from 0.
-        settings: all that decides the result, as JSON.
+        settings: all that decides the result beside the data, as JSON.
+        data: digest of the data.
     """
 
     dataset: str
     model: str
     choice: int
     settings: Mapping[str, Any]
+    data: str = ""
 
     def path(self, folder: Path) -> Path:
-        """Where its figures are kept; other settings have another place."""
-        text = json.dumps(asdict(self), sort_keys=True)
-        code = hashlib.sha256(text.encode()).hexdigest()[:8]
-        return folder / self.dataset / f"{self.model}-{self.choice}-{code}.json"
+        """Where its figures are kept; other settings or other data have another place."""
+        return folder / self.dataset / f"{self.model}-{self.choice}-{digest(asdict(self))}.json"
+
+
+def on_data(trials: Sequence[Trial], digest_of: Callable[[str], str]) -> list[Trial]:
+    """The trials, each with the digest of its dataset: ``digest_of(name)``."""
+    digests = {name: digest_of(name) for name in dict.fromkeys(trial.dataset for trial in trials)}
+    return [replace(trial, data=digests[trial.dataset]) for trial in trials]
 
 
 def sweep(

@@ -11,6 +11,7 @@ import torch
 import typer
 
 from ehnn_paper.commands.experiments import EXPERIMENTS, Request
+from ehnn_paper.edge_labels import table
 from ehnn_paper.edge_labels.data import load
 from ehnn_paper.edge_labels.models import DIRECTED, MODELS, measure
 from ehnn_paper.results import read_rows
@@ -75,6 +76,18 @@ def test_the_command(folder: Path) -> None:
     assert EXPERIMENTS["edge-labels"](replace(asked, seeds=1)) == 0
     assert read_rows("edge-labels", folder / "out") == rows  # of more runs
     assert set(DIRECTED) & set(MODELS) == set()
+
+
+def test_a_cell_of_other_data_or_settings_is_another(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def path() -> Path:
+        return table.cell(table.Asked(data_dir=str(folder)), "majority", "iAF692", 0).path
+
+    before = path()
+    assert path() == before
+    monkeypatch.setattr(table, "PENALTIES", (0.5,))
+    other_settings = path()
+    (folder / "metabolic" / "iAF692.npz").write_bytes(b"other data")
+    assert len({before, other_settings, path()}) == 3
 
 
 def test_the_command_of_reactions_names_its_tables(capsys: pytest.CaptureFixture[str]) -> None:

@@ -48,9 +48,8 @@ def test_rows_of_all_models(folder: Path) -> None:
         ["outsider-cora"], ["incidence-classifier", "whatsnet", "conhd-unb"], 2, steps=10, budget="fast",
         data_dir=str(folder), out=folder / "cells", results=folder / "results",
     )  # fmt: skip
-    order = [cell.path.name for cell in cells(asked)]
-    assert order[0].endswith("-0.json")
-    assert order[-1].endswith("-1.json")
+    order = [cell.path.name.split("-")[-2] for cell in cells(asked)]
+    assert (order[0], order[-1]) == ("0", "1")
     rows = reproduce(replace(asked, models=["conhd-unb"]), "command", say=lambda _: None)
     assert {row["setting"] for row in rows} == {"outsider-cora, shipped", "outsider-cora, strict"}
     assert all(row["runs"] == 2 and 0 < row["mean"] <= 100 for row in rows)
@@ -80,10 +79,19 @@ def test_a_quick_look_leaves_a_fuller_row(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "change"), [("conhd-unb", {"steps": 20}), ("incidence-classifier", {"budget": "best"})]
 )
-def test_a_quick_look_is_not_taken_for_a_long_training(model: str, change: dict[str, Any]) -> None:
-    asked = Asked(["outsider-cora"], [model], steps=10, budget="fast")
+def test_a_quick_look_is_not_taken_for_a_long_training(
+    folder: Path, model: str, change: dict[str, Any]
+) -> None:
+    asked = Asked(["outsider-cora"], [model], steps=10, budget="fast", data_dir=str(folder))
     quick, long = ({cell.path for cell in cells(one)} for one in (asked, replace(asked, **change)))
     assert quick.isdisjoint(long)
+
+
+def test_a_cell_of_other_data_is_another(folder: Path) -> None:
+    asked = Asked(["outsider-cora"], ["conhd-unb"], data_dir=str(folder))
+    before = {cell.path for cell in cells(asked)}
+    (folder / "enc" / "outsider-cora.npz").write_bytes(b"other data")
+    assert before.isdisjoint(cell.path for cell in cells(asked))
 
 
 def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

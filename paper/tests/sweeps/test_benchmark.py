@@ -28,6 +28,11 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(table, "labelled", lambda name, data_dir: Hypergraph.from_edges(edges, x=x, y=y))
 
 
+@pytest.fixture
+def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table, "digest_of", lambda data_dir, name: "")
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_trains_with_every_setting(small: None, model: str) -> None:
     for choice in range(len(ORDER)):
@@ -68,7 +73,9 @@ def test_ranks_and_the_critical_difference_are_those_of_demsar() -> None:
         ranks_of({"a": {"x": 1.0}, "b": {"y": 2.0}})
 
 
-def test_rows_have_both_rules_and_zoo_does_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_have_both_rules_and_zoo_does_not_count(
+    no_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def done(asked, compute, folder, **options) -> int:
         return 0
 
@@ -100,7 +107,7 @@ def test_rows_have_both_rules_and_zoo_does_not_count(tmp_path: Path, monkeypatch
     assert (tmp_path / "benchmark.png").stat().st_size > 0
 
 
-def test_one_run_has_no_spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_run_has_no_spread(no_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from ehnn_paper.sweep import Chosen
 
     monkeypatch.setattr(table, "sweep", lambda *args, **options: 0)
@@ -111,7 +118,9 @@ def test_one_run_has_no_spread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert {(r["mean"], r["std"], r["runs"]) for r in read_rows("benchmark", tmp_path)} == {(50.0, None, 1)}
 
 
-def test_a_quick_trial_does_not_replace_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_quick_trial_does_not_replace_a_row(
+    no_files: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from ehnn_paper.sweep import Chosen
 
     def run(value: float, choices: int) -> list[str]:

@@ -37,6 +37,7 @@ def test_rows_name_dataset_and_input(small: None, tmp_path: Path, monkeypatch: p
         return 0
 
     monkeypatch.setattr(inputs, "sweep", here)
+    monkeypatch.setattr(inputs, "digest_of", lambda data_dir, name: "")
     asked = inputs.trials(["zoo"], ["mlp", "ehnn-mlp"], runs=2, epochs=1, first_seed=700)
     assert inputs.reproduce(asked, "", "cpu", tmp_path, jobs=1) == 0
     found = {(row["setting"], row["model"]): row for row in read_rows("inputs", tmp_path)}

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ehnn_paper.sweep import Found, Trial, choose, read, sweep
+from ehnn_paper.digest import digest
+from ehnn_paper.sweep import Found, Trial, choose, on_data, read, sweep
 
 TRIALS = [Trial("d", model, number, {"lr": number}) for number in range(2) for model in ("a", "b")]
 
@@ -43,6 +44,19 @@ def test_nothing_begins_after_the_time_is_over(tmp_path: Path) -> None:
     assert sweep(TRIALS, compute, tmp_path, minutes=0.0, say=lambda text: None) == len(TRIALS)
     assert time.monotonic() - start < 60
     assert not list(tmp_path.rglob("*.json"))
+
+
+def test_a_trial_of_other_data_is_not_reused(tmp_path: Path) -> None:
+    def trial() -> Trial:
+        return on_data(TRIALS[:1], lambda name: digest(tmp_path / f"{name}.npz"))[0]
+
+    (tmp_path / "d.npz").write_bytes(b"some data")
+    path = trial().path(tmp_path)
+    path.parent.mkdir()
+    path.write_text('{"trial": {}, "found": {"valid": [1.0]}, "origin": {}}')
+    assert read(trial(), tmp_path) is not None
+    (tmp_path / "d.npz").write_bytes(b"other data")
+    assert read(trial(), tmp_path) is None
 
 
 def test_other_settings_are_another_trial(tmp_path: Path) -> None:

@@ -10,17 +10,19 @@ import torch
 from scipy.sparse import csr_array
 
 from ehnn._utils.untrusted import read_arrays
-from ehnn.datasets import load
+from ehnn.datasets import load, loading
 from ehnn.datasets.edge_lines import noisy_labels
 from ehnn.datasets.packed import read_packed
 from ehnn.estimators.features import structural_features
 from ehnn.hypergraph import Hypergraph
 from ehnn.tasks.hyperedges.sets import keep_edges
+from ehnn_paper.digest import digest
 
 NOT_RANKED = ("zoo",)
 """Hyperedges of Zoo are its classes, so it does not count in ranks."""
 FILES = {
     "contact-primary-school": "nodes/contact-primary-school.npz",
+    "debian-packages": "scale/debian-packages.npz",
     "pubmed-structure": "nodes/pubmed-cocitation.npz",
     "dblp-structure": "nodes/dblp-coauthorship.npz",
 }
@@ -43,7 +45,7 @@ def labelled(name: str, data_dir: str) -> Hypergraph:
     packages have words and sizes, see `packages`.
     """
     if name == "debian-packages":
-        return packages(Path(data_dir) / "scale" / f"{name}.npz")
+        return packages(Path(data_dir) / FILES[name])
     if name == "congress-bills":
         h = load(name, data_dir)
         assert h.y is not None
@@ -53,6 +55,11 @@ def labelled(name: str, data_dir: str) -> Hypergraph:
     h = read_packed(Path(data_dir) / FILES[name])
     x = torch.eye(h.num_nodes) if name == "contact-primary-school" else structural_features(h)
     return h.replace(x=x)
+
+
+def digest_of(data_dir: str, name: str) -> str:
+    """Eight digits that other files of a dataset would change."""
+    return digest(Path(data_dir) / FILES[name] if name in FILES else loading.digest(name, data_dir))
 
 
 _TAGS = 6

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ehnn_paper.results import provenance, summary, write_rows
-from ehnn_paper.sweep import Trial, choose, sweep
+from ehnn_paper.sweep import Trial, choose, on_data, sweep
 
+from .data import digest_of
 from .settings import SHAPES, TRAININGS
 from .table import compute
 
@@ -53,6 +54,7 @@ def reproduce(asked: Sequence[Trial], data_dir: str, device: str, out: Path, **s
 
     ``sweeping``: further arguments of `sweep`.
     """
+    asked = on_data(asked, partial(digest_of, data_dir))
     missing = sweep(asked, partial(computed, device, data_dir), FOLDER, **sweeping)
     write_rows(EXPERIMENT, list(rows(asked)), out)
     return missing

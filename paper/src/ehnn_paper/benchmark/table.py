@@ -28,9 +28,9 @@ from ehnn.training import TrainConfig, fit
 from ehnn_paper.experiment import write_each_unless_fuller
 from ehnn_paper.nodes.inputs import PreparedNodes
 from ehnn_paper.results import provenance, read_rows, summary, write_rows
-from ehnn_paper.sweep import Found, Trial, choose, sweep
+from ehnn_paper.sweep import Found, Trial, choose, on_data, sweep
 
-from .data import NOT_RANKED, labelled
+from .data import NOT_RANKED, digest_of, labelled
 from .figure import draw_ranks
 from .ranks import ranks_of
 from .settings import settings_of
@@ -143,6 +143,7 @@ def reproduce(
 ) -> int:
     """Train what is missing and write the rows of what is complete; returns how many trials are missing."""
     asked = trials(datasets, models, choices, runs, epochs, first_seed)
+    asked = on_data(asked, partial(digest_of, data_dir))
     folder = runs_dir / EXPERIMENT
     missing = sweep(asked, partial(compute, device, data_dir), folder, jobs=jobs, minutes=minutes, say=say)
     numbers = {"choices": choices, "runs": runs, "epochs": epochs, "first-seed": first_seed}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -50,11 +51,8 @@ def load(name: str, split: int, data_dir: str | None) -> Labelled:
 
     Reactions that differ in compartment or direction alone are in one part.
     """
-    folder = data_folder(data_dir)
-    if folder is None:
-        raise ValueError("data are read from a folder: give --data-dir, or set EHNN_DATA")
-    file, key = DATASETS[name]
-    d = read_arrays(folder / f"{file}.npz", "labels of hyperedges")
+    key = DATASETS[name][1]
+    d = read_arrays(path_of(name, data_dir), "labels of hyperedges")
     y = d[key].astype(np.int64)
     if key == "ec":
         y = np.where(y > 0, y, -1)
@@ -66,6 +64,14 @@ def load(name: str, split: int, data_dir: str | None) -> Labelled:
     _, group = np.unique(d["same"], return_inverse=True)
     drawn = np.random.default_rng([28, split]).permutation(np.arange(group.max() + 1) % 5)
     return Labelled(_hypergraph(d), y, np.array([0, 0, 0, 1, 2])[drawn][group])
+
+
+def path_of(name: str, data_dir: str | None) -> Path:
+    """The file of a dataset of `DATASETS`."""
+    folder = data_folder(data_dir)
+    if folder is None:
+        raise ValueError("data are read from a folder: give --data-dir, or set EHNN_DATA")
+    return folder / f"{DATASETS[name][0]}.npz"
 
 
 def _hypergraph(d: dict[str, Array]) -> ehnn.Hypergraph:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ehnn_paper.cells import Cell, rows_of, run_cells
+from ehnn_paper.digest import digest
 from ehnn_paper.experiment import write_unless_fuller
 
-from .data import DATASETS, load
-from .models import DIRECTED, MODELS, measure
+from .data import DATASETS, LEAST, load, path_of
+from .models import DIRECTED, MODELS, PENALTIES, SETTINGS, measure
 
 METRICS = ("accuracy", "macro-f1")
 REACTIONS = [name for name, (file, _) in DATASETS.items() if file.startswith("metabolic")]
@@ -32,8 +33,12 @@ class Asked:
 
 
 def cell(asked: Asked, model: str, name: str, seed: int) -> Cell:
-    """One model on one dataset; the seed is that of the split too, where none is shipped."""
-    path = asked.out / name.replace(", ", "-") / f"{model}-{seed}.json"
+    """One model on one dataset; the seed is that of the split too, where none is shipped.
+
+    With other data or settings it is another cell.
+    """
+    code = digest(path_of(name, asked.data_dir), LEAST, PENALTIES, SETTINGS)
+    path = asked.out / name.replace(", ", "-") / f"{model}-{seed}-{code}.json"
     return Cell(path, partial(_measure, asked, model, name, seed))
 
 

@@ -24,9 +24,10 @@ from ehnn.estimators import HypergraphClassifier
 from ehnn.estimators.models import Plan
 from ehnn.estimators.portfolio.graph_table import GraphTable
 from ehnn.training import TrainConfig, fit
+from ehnn_paper.digest import digest
 from ehnn_paper.experiment import write_each_unless_fuller
 from ehnn_paper.results import provenance, summary
-from ehnn_paper.sweep import Found, Trial, choose, sweep
+from ehnn_paper.sweep import Found, Trial, choose, on_data, sweep
 
 from .data import FOLDS, Labelled, parts_of, read_graphs
 from .task import FoldedGraphs, correct
@@ -73,9 +74,13 @@ def trials(datasets: Sequence[str], models: Sequence[str], choices: int, seed: i
     return found
 
 
+def _file(dataset: str, data_dir: str) -> Path:
+    return Path(data_dir) / "graphs" / f"{dataset}.npz"
+
+
 @cache
 def _data(dataset: str, data_dir: str) -> Labelled:
-    return read_graphs(Path(data_dir) / "graphs" / f"{dataset}.npz")
+    return read_graphs(_file(dataset, data_dir))
 
 
 def compute(device: str, data_dir: str, trial: Trial) -> Found:
@@ -172,7 +177,7 @@ def reproduce(
     """Train what is missing and write the rows of what is complete; returns how many trials are missing."""
     if not 1 <= choices <= len(CHOICES):
         raise ValueError(f"choices must be from 1 to {len(CHOICES)}, got {choices}")
-    asked = trials(datasets, models, choices, seed)
+    asked = on_data(trials(datasets, models, choices, seed), lambda dataset: digest(_file(dataset, data_dir)))
     missing = sweep(
         asked, partial(compute, device, data_dir), runs_dir / EXPERIMENT, jobs=jobs, minutes=minutes, say=say
     )

@@ -44,10 +44,7 @@ class Labelled:
 @lru_cache(maxsize=2)
 def load(name: str, split: str, data_dir: str | None) -> Labelled:
     """A dataset of `DATASETS`; of a node that is twice in a hyperedge the first label counts."""
-    folder = data_folder(data_dir)
-    if folder is None:
-        raise ValueError("data are read from a folder: give --data-dir, or set EHNN_DATA")
-    d = read_arrays(folder / "enc" / f"{name}.npz", "labels of incidences")
+    d = read_arrays(path_of(name, data_dir), "labels of incidences")
     n, m = int(d["num_nodes"]), int(d["num_edges"])
     x = None
     if "x_data" in d:
@@ -58,6 +55,14 @@ def load(name: str, split: str, data_dir: str | None) -> Labelled:
     label = d["label"][first[np.searchsorted(key, edge * n + node)]].astype(np.int64)
     part = torch.from_numpy(d[SPLITS[split]][edge].astype(np.int64))
     return Labelled(h, torch.from_numpy(label), part)
+
+
+def path_of(name: str, data_dir: str | None) -> Path:
+    """The file of a dataset."""
+    folder = data_folder(data_dir)
+    if folder is None:
+        raise ValueError("data are read from a folder: give --data-dir, or set EHNN_DATA")
+    return folder / "enc" / f"{name}.npz"
 
 
 def vectors(h: ehnn.Hypergraph, path: Path) -> Tensor:

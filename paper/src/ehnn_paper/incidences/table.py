@@ -14,9 +14,10 @@ import torch
 
 import ehnn
 from ehnn_paper.cells import Cell, rows_of, run_cells
+from ehnn_paper.digest import digest
 from ehnn_paper.experiment import write_unless_fuller
 
-from .data import DATASETS, Labelled, load, vectors
+from .data import DATASETS, Labelled, load, path_of, vectors
 from .networks import DROPOUTS, LAYERS, NETS, SIZES, train
 
 OURS = "incidence-classifier"
@@ -80,7 +81,7 @@ def _ours(asked: Asked, data: Labelled, seed: int) -> Found:
 
 
 def _network(asked: Asked, model: str, name: str, split: str, data: Labelled, seed: int) -> Found:
-    start = vectors(data.h, asked.out / "vectors" / f"{name}.npz")
+    start = vectors(data.h, asked.out / "vectors" / f"{name}-{_code(asked, name)}.npz")
     first = _path(asked, model, name, split, 0)
     dropouts = DROPOUTS if seed == 0 else [json.loads(first.read_text())["chosen"]["dropout"]]
     layers = LAYERS[model].get(name, 2)
@@ -93,9 +94,14 @@ def _network(asked: Asked, model: str, name: str, split: str, data: Labelled, se
 
 
 def _path(asked: Asked, model: str, name: str, split: str, seed: int) -> Path:
-    """Of a cell; with another number of steps, or another budget, it is another one."""
+    """Of a cell; with other data, another number of steps, or another budget, it is another one."""
     how = f"budget-{asked.budget}" if model == OURS else f"{asked.steps}-steps"
-    return asked.out / name / split / f"{model}-{how}-{seed}.json"
+    return asked.out / name / split / f"{model}-{how}-{seed}-{_code(asked, name)}.json"
+
+
+def _code(asked: Asked, name: str) -> str:
+    """Of the data and of what the code sets."""
+    return digest(path_of(name, asked.data_dir), DROPOUTS, LAYERS)
 
 
 def cells(asked: Asked) -> list[Cell]:

@@ -55,10 +55,15 @@ def load_reactions(name: str, data_dir: Path | str | None = None) -> Reactions:
 
 def read_network(name: str, data_dir: Path | str | None = None) -> dict[str, np.ndarray]:
     """The arrays of a network."""
+    return read_arrays(path_of(name, data_dir), "reactions")
+
+
+def path_of(name: str, data_dir: Path | str | None = None) -> Path:
+    """The file of a network."""
     folder = data_folder(data_dir)
     if folder is None:
         raise ValueError("metabolic networks are read from a folder: give data_dir, or set EHNN_DATA")
-    return read_arrays(folder / FOLDER / f"{name}.npz", "reactions")
+    return folder / FOLDER / f"{name}.npz"
 
 
 def from_arrays(given: dict[str, np.ndarray]) -> Reactions:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from ehnn_paper.cells import Cell, keep
+from ehnn_paper.digest import digest
 from ehnn_paper.experiment import write_unless_fuller
 from ehnn_paper.results import provenance, shown, summary
 
 from . import direction_table, missing_table
-from .data import load_reactions
+from .data import load_reactions, path_of
 from .missing import load_network
 
 
@@ -41,15 +42,9 @@ def direction(asked: Asked) -> None:
     for network in asked.networks or direction_table.PUBLISHED:
         reactions = load_reactions(network, asked.data_dir)
         for model in asked.models or direction_table.MODELS:
-            cells = [
-                keep(
-                    Cell(
-                        asked.out / "direction" / network / f"{model}-{split}.json",
-                        partial(direction_table.measure, model, reactions, split),
-                    )
-                )
-                for split in range(asked.splits or direction_table.SPLITS)
-            ]
+            decides = direction_table.MODELS[model].grid, direction_table.SPLITS, direction_table.SEEDS
+            found = partial(direction_table.measure, model, reactions)
+            cells = _cells(asked, "direction", network, model, decides, direction_table.SPLITS, found)
             values = {"accuracy": [cell["accuracy"] for cell in cells]}
             published = direction_table.PUBLISHED[network] if model == "lr-history" else None
             settings = {"chosen": [cell["setting"] for cell in cells]}
@@ -62,18 +57,25 @@ def missing(kind: str, asked: Asked) -> None:
     for name in asked.networks or networks:
         network = load_network(name, asked.data_dir)
         for model in asked.models or missing_table.MODELS:
-            cells = [
-                keep(
-                    Cell(
-                        asked.out / kind / name / f"{model}-{split}.json",
-                        partial(missing_table.measure, kind, model, network, split),
-                    )
-                )
-                for split in range(asked.splits or missing_table.SPLITS)
-            ]
+            parts = missing_table.FOLDS, missing_table.PARTS, missing_table.SEEDS
+            decides = missing_table.MODELS[model][1], parts
+            found = partial(missing_table.measure, kind, model, network)
+            cells = _cells(asked, kind, name, model, decides, missing_table.SPLITS, found)
             values = {metric: [cell[metric] for cell in cells] for metric in ("auroc", "ap")}
             settings = {"setting": cells[0]["setting"]}
             _write(asked, f"{kind}, {name}", model, values, cells, settings, selection="none")
+
+
+def _cells(
+    asked: Asked, kind: str, name: str, model: str, decides: Any, splits: int,
+    measure: Callable[[int], dict[str, Any]],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """What ``measure`` finds on each split; it is kept for the same data and what else ``decides``."""
+    code, folder = digest(path_of(name, asked.data_dir), decides), asked.out / kind / name
+    return [
+        keep(Cell(folder / f"{model}-{split}-{code}.json", partial(measure, split)))
+        for split in range(asked.splits or splits)
+    ]
 
 
 def _write(
