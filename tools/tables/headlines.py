@@ -12,6 +12,7 @@ EHNN = (
     *PUBLISHED,
     *OURS,
     "hyperedge-predictor",
+    "hyperedge-predictor-auto",
     "ehnn-mlp-finetuned",
     "ehnn-transformer-finetuned",
     "ehnn-mlp-cosine",

@@ -66,6 +66,7 @@ TITLES = {
     "ehnn-mlp+": "**EHNN-MLP+** (ours)",
     "ehnn-transformer+": "**EHNN-Transformer+** (ours)",
     "hyperedge-predictor": '`ehnn.HyperedgePredictor(model="ehnn-mlp")`',
+    "hyperedge-predictor-auto": "`ehnn.HyperedgePredictor()`",
     "hypergraph-classifier": "`ehnn.HypergraphClassifier()`",
     "node-classifier": "`ehnn.NodeClassifier()`",
 }

@@ -1,0 +1,1 @@
+"""Hyperedge prediction: candidates scored by their overlaps, pooled node embeddings and heuristics."""
