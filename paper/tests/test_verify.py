@@ -115,9 +115,39 @@ def test_fresh_runs_choose_among_the_settings_of_the_row(monkeypatch: pytest.Mon
     assert all((one["first_seed"], one["runs"]) == (verify.FIRST_SEED, 2) for one in seen)
 
 
+def test_fresh_runs_of_hyperedge_prediction_choose_among_the_settings_of_the_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = []
+
+    def compute(cell: Any, device: str, data_dir: str | None) -> dict[str, float]:
+        seen.append((cell.seed, cell.choice))
+        return {"valid": float(cell.choice == 2), "auroc-hard": 10.0 * cell.choice}
+
+    monkeypatch.setattr(verify._hyperedges, "compute", compute)
+    asked = row(experiment="hyperedges", setting="house-committees", metric="auroc-hard")
+    for model, choices, figure in (("all-set-transformer", 4, 20.0), ("hyperedge-predictor-auto", 1, 0.0)):
+        seen.clear()
+        found = verify.TABLES["hyperedges"].fresh(asked | {"model": model}, 2, "cpu", "data")
+        assert found == [figure, figure]
+        assert seen == [(verify.FIRST_SEED + run, choice) for run in range(2) for choice in range(choices)]
+
+
+def test_directions_are_asked_in_other_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(model: str, reactions: str, split: int, seed: int) -> dict[str, Any]:
+        assert (model, reactions, seed) == ("lr-all", "iAB_RBC_283", verify.FIRST_SEED)
+        return {"accuracy": 90.0 + split}
+
+    monkeypatch.setattr(verify, "load_reactions", lambda name, data_dir: name)
+    monkeypatch.setattr(verify._direction, "measure", measure)
+    asked = row(experiment="reactions", setting="direction, iAB_RBC_283", model="lr-all")
+    assert verify.TABLES["reactions"].fresh(asked, 9, "cpu", "data") == [90.0 + split for split in range(5)]
+
+
 @pytest.mark.parametrize("table", list(verify.TABLES))
 def test_published_rows_can_be_trained_again(table: str) -> None:
-    found = verify.sample(read_rows(table, ROOT / "results"), verify.TABLES[table].cheap, 1000, 0)
+    again = verify.TABLES[table]
+    found = verify.sample(read_rows(table, ROOT / "results"), again.cheap, 1000, 0, again.metric)
     assert found
     if table in ("benchmark", "graphs"):
         assert all(one["settings"]["search"] for one in found)

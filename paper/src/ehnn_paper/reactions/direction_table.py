@@ -50,19 +50,20 @@ columns of single metabolites and the hypergraph. Without roles both directions 
 score is 0 and there is nothing to choose."""
 
 
-def measure(model: str, reactions: Reactions, split: int) -> dict[str, Any]:
+def measure(model: str, reactions: Reactions, split: int, seed: int = 0) -> dict[str, Any]:
     """Test accuracy of a split, and the setting that was chosen.
 
-    Fold ``split`` of five is the test and the next one the validation part; groups stay together. Each
-    setting is fitted on the other three, and the one with the smallest log loss on the validation part is
-    fitted again on four.
+    ``seed`` deals the folds. Fold ``split`` of five is the test and the next one the validation part; groups
+    stay together. Each setting is fitted on the other three, and the one with the smallest log loss on the
+    validation part is fitted again on four.
     """
     found = MODELS[model]
     asked = reactions.asked
-    fold = folds(reactions.group[asked], SPLITS, seed=0)
+    fold = folds(reactions.group[asked], SPLITS, seed)
     test, valid = fold == split, fold == (split + 1) % SPLITS
     parts, question = questions(reactions, asked[~test & ~valid], asked[valid])
-    losses = [log_loss(found.fit(parts, setting, SEEDS[:1])(question)) for setting in found.grid]
+    seeds = [seed + one for one in SEEDS]
+    losses = [log_loss(found.fit(parts, setting, seeds[:1])(question)) for setting in found.grid]
     setting = found.grid[int(np.argmin(losses))]
     parts, question = questions(reactions, asked[~test], asked[test])
-    return {"accuracy": accuracy(found.fit(parts, setting, SEEDS)(question)), "setting": setting}
+    return {"accuracy": accuracy(found.fit(parts, setting, seeds)(question)), "setting": setting}
