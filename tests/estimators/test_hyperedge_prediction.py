@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ehnn
-from ehnn.estimators.scorers import pair_products
+from ehnn.estimators import hyperedges
+from ehnn.estimators.scorers import MeanScorer, pair_products
 from ehnn.estimators.set_members import SetMembers
 from ehnn.tasks.hyperedges import (
     CONNECTED,
@@ -432,7 +433,7 @@ def test_names_seeds_and_errors() -> None:
 
 
 def test_a_budget_of_seconds_ends_the_training_of_the_default(ring: list[list[int]]) -> None:
-    quick: dict[str, Any] = {"width": 4, "epochs": 12, "patience": None}
+    quick: dict[str, Any] = {"width": 4, "epochs": 6, "patience": None}
     for limit, all_epochs in (
         ({"budget": 1e-3}, False),
         ({"budget": "fast"}, True),
@@ -440,7 +441,47 @@ def test_a_budget_of_seconds_ends_the_training_of_the_default(ring: list[list[in
     ):
         model = ehnn.HyperedgePredictor(**quick, **limit).fit(ring)
         assert model.history_[-1]["epoch"] > 0
-        assert (model.history_[-1]["epoch"] == 12) == all_epochs
+        assert (model.history_[-1]["epoch"] == 6) == all_epochs
+
+
+def test_the_default_is_the_mean_of_networks_of_other_weights(
+    ring: list[list[int]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(SetMembers, "reads", lambda *_: True)
+    monkeypatch.setattr(SetMembers, "scores", lambda self, h, asked, network: network)
+    fitted = ehnn.HyperedgePredictor(width=4, epochs=1, patience=None, validation_fraction=0.2).fit(ring)
+    both, asked = fitted.model_, [[0, 1], [2, 5, 9]]
+    assert isinstance(both, MeanScorer)
+    together = fitted.decision_function(asked)
+    alone = []
+    for scorer in both.scorers:
+        fitted.model_ = scorer
+        alone.append(fitted.decision_function(asked))
+    assert len(alone) == hyperedges.NETWORKS
+    assert abs(alone[0] - alone[1]).min() > 1e-6
+    np.testing.assert_allclose(together, np.mean(alone, 0), atol=1e-5)
+    fitted.model_ = both
+    fitted.save(tmp_path / "model")
+    read = ehnn.HyperedgePredictor.load(tmp_path / "model")
+    np.testing.assert_allclose(read.decision_function(asked), together, atol=1e-5)
+
+
+def test_few_held_out_sets_stand_beside_many_sampled_ones(ring: list[list[int]]) -> None:
+    """Against few sampled sets several epochs would be right on all, and the first of them be as good."""
+    split = split_hyperedges(ehnn.Hypergraph.from_edges(ring), (0.9, 0.1, 0.0))
+    task = HyperedgePrediction(split.known, split.valid, affinity=True)
+    before, count = task.valid, split.valid.num_edges
+    assert before is not None
+    many = hyperedges._against_many(before, split.known, split.valid, task)
+    assert many.answers is not None
+    assert int(many.answers.sum()) == count
+    assert len(many.answers) == count * (1 + hyperedges._MOST_EACH) > len(before.answers)
+    assert many.affinity is not None
+    assert len(many.affinity) == len(many.answers)
+    assert many.reusable
+    wrong = keep_edges(many.candidates, many.answers == 0)
+    assert not is_in(wrong, split.known).any()
+    assert not is_in(wrong, split.valid).any()
 
 
 def test_the_default_is_not_worse_than_heuristics_on_held_out_sets(
@@ -505,13 +546,16 @@ def test_the_parts_that_nodes_play_are_learned(model: str) -> None:
     assert fitted.score(across + within, [1] * len(across) + [0] * len(within)) > 0.9
 
 
-def test_models_from_before_affinities_are_read(ring: list[list[int]], tmp_path: Path) -> None:
+def test_models_from_before_affinities_are_read(
+    ring: list[list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hyperedges, "NETWORKS", 1)  # as it was
     fitted = ehnn.HyperedgePredictor(width=8, epochs=2, affinity=False).fit(ring)
     fitted.save(tmp_path / "model")
     file = tmp_path / "model" / "model.json"
     about = json.loads(file.read_text())
     about["version"] = 1  # which had no checksum
-    del about["params"]["affinity"], about["fitted"]["affinity"]
+    del about["params"]["affinity"], about["fitted"]["affinity"], about["fitted"]["networks"]
     compared = about["fitted"]["compared"]
     compared["linear"] = {name: [*value[:7], value[-1]] for name, value in compared["linear"].items()}
     file.write_text(json.dumps(about))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +16,15 @@ from torch import Tensor, nn
 from ehnn._utils.validation import as_count, short
 from ehnn.hypergraph import Hypergraph
 from ehnn.hypergraph.roles import refuse_roles
-from ehnn.tasks.hyperedges import HyperedgePrediction, auroc, split_hyperedges
+from ehnn.tasks.hyperedges import (
+    HyperedgePrediction,
+    auroc,
+    concatenate,
+    sample_negatives,
+    split_hyperedges,
+)
 from ehnn.tasks.hyperedges.affinity import Affinity
-from ehnn.tasks.hyperedges.scoring import Scored
+from ehnn.tasks.hyperedges.scoring import Scored, answers_of
 from ehnn.tasks.hyperedges.sets import keep_edges, same_sets
 
 from .base import Estimator, Self, all_or_nothing
@@ -30,18 +37,23 @@ from .labels import as_list, has_names, plain
 from .models import Plan
 from .portfolio.budget import seconds_of
 from .portfolio.company import set_hashes
-from .scorers import Scorer, make_scorer
+from .scorers import MeanScorer, Scorer, make_scorer
 from .set_members import SetMembers
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .weights import row_weights, warn_unread
 
 NETWORK = "EHNN-MLP"
-"""The network of ``model="auto"`` in ``leaderboard_``."""
+"""The mean of the networks of ``model="auto"`` in ``leaderboard_``."""
+NETWORKS = 2
+"""Networks of ``model="auto"``, each trained from other random weights."""
+_SEEDS_APART = 1000
 _PARTS, _READ = 10, 200_000
 """Number of parts; small hypergraphs get more, as long as all parts together read at most _READ
 incidences."""
 _MOST_HELD_OUT = 1024
 """Most held-out hyperedges that select the epoch; more would cost time and hardly improve the choice."""
+_NEGATIVES, _MOST_EACH = 2048, 50
+"""About so many sampled sets stand beside the held-out hyperedges, at most so many for each of them."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -49,10 +61,11 @@ class HyperedgePredictor(Estimator):
     """Which sets of nodes, of any size, are hyperedges that are not there (yet)?
 
     Learns from a hypergraph alone: real hyperedges against sampled sets of the same sizes. A part of the
-    hyperedges (``validation_fraction``, at most 1024) is held out to select the epoch and, with
-    ``model="auto"``, to compare EHNN-MLP with logistic regression on `ehnn.tasks.hyperedges.evidence`
-    (co-membership, Adamic–Adar, common neighbours, degrees, …), each alone and all together: the best is
-    taken, or the mean of both (``leaderboard_``). Without held-out hyperedges it is EHNN-MLP.
+    hyperedges (``validation_fraction``, at most 1024) is held out to select the epoch. With ``model="auto"``
+    two networks EHNN-MLP are trained from different random weights, and their mean is compared on the
+    held-out hyperedges with logistic regression on `ehnn.tasks.hyperedges.evidence` (co-membership,
+    Adamic–Adar, common neighbours, degrees, …), each alone and all together: the best is taken, or the mean
+    of both (``leaderboard_``). Without held-out hyperedges it is the mean of the networks.
 
     No hyperedge is ever scored by a model that sees it, or a duplicate of it, in its input: neither in
     training (in folds) nor in validation nor in prediction. A candidate that is a known hyperedge is removed
@@ -67,7 +80,7 @@ class HyperedgePredictor(Estimator):
         affinity: whether the model reads `ehnn.tasks.hyperedges.affinity` of each candidate: how much more
             often its nodes meet than their degrees say, from eigenvectors of the matrix of meetings.
         batch_size: twice the most real sets per step, and the most candidates that are scored at once.
-        budget: of ``model="auto"``: seconds after which EHNN-MLP is trained no further. ``"fast"``,
+        budget: of ``model="auto"``: seconds after which no network is trained further. ``"fast"``,
             ``"default"`` and ``"best"`` are the same here: ``epochs`` and ``patience`` end the training.
 
     >>> ring = [[i, (i + 1) % 12, (i + 2) % 12] for i in range(12)]
@@ -82,6 +95,7 @@ class HyperedgePredictor(Estimator):
     _estimator_type = "classifier"
 
     members_: ClassVar[SetMembers | None] = None  # set by fit with model="auto"
+    networks_ = 1  # set by fit
     model: Any = "auto"
     dropout: float = 0.3
     lr: float = 3e-3
@@ -123,8 +137,10 @@ class HyperedgePredictor(Estimator):
             prepare=lambda known: plan.prepare(self.features_.apply(known)).to(device),
             batch_size=batch_size // 2, affinity=self.affinity,
         )  # fmt: skip
+        if task.valid is not None:
+            task.valid = _against_many(task.valid, split.known, split.valid, task)
         start = time.perf_counter()
-        self._train(self._make, task, bool(split.valid.num_edges), seconds=allowed)
+        self._train_networks(task, allowed)
         seconds = time.perf_counter() - start
         self.hypergraph_ = graph
         vars(self).pop("members_", None)
@@ -132,13 +148,31 @@ class HyperedgePredictor(Estimator):
             self._compare(task, split.known, seconds)
         return self
 
+    def _train_networks(self, task: HyperedgePrediction, allowed: float | None) -> None:
+        """Train one network, or several whose mean is ``model_``; ``history_`` is that of the first."""
+        self.networks_ = NETWORKS if self.model == "auto" else 1
+        trained, start = [], time.perf_counter()
+        for i in range(self.networks_):
+            one = copy.copy(self)
+            one.random_state = (int(self.random_state) + i * _SEEDS_APART) % 2**63
+            left = None if allowed is None else allowed - (time.perf_counter() - start)
+            one._train(
+                self._make_one, task, task.valid is not None, part=f"network-{i + 1}" if i else "",
+                seconds=None if left is None else max(0.0, left) / (self.networks_ - i),
+                turn=f"network {i + 1} of {self.networks_}" if self.networks_ > 1 else "",
+            )  # fmt: skip
+            trained.append(one)
+        self.history_, self.best_epoch_ = trained[0].history_, trained[0].best_epoch_
+        models = [one.model_ for one in trained]
+        self.model_ = models[0] if len(models) == 1 else MeanScorer(models).eval()
+
     def _seconds(self) -> float | None:
-        """The seconds that the network may take; None for a named budget or a single model."""
+        """The seconds that the networks may take; None for a named budget or a single model."""
         seconds = seconds_of(self.budget, 1, 1)
         return seconds if self.model == "auto" and not isinstance(self.budget, str) else None
 
     def _compare(self, task: HyperedgePrediction, known: Hypergraph, seconds: float) -> None:
-        """Choose among the network, which took ``seconds``, and simple answers on the held-out hyperedges."""
+        """Choose among the networks, which took ``seconds``, and simple answers on held-out hyperedges."""
         assert task.valid is not None
         asked = task.valid.candidates.to("cpu")
         scores = self._scores(task.valid, asked, torch.arange(asked.num_edges), self._near(known))
@@ -163,6 +197,11 @@ class HyperedgePredictor(Estimator):
         return {}
 
     def _make(self) -> nn.Module:
+        if self.networks_ == 1:
+            return self._make_one()
+        return MeanScorer([self._make_one() for _ in range(self.networks_)])
+
+    def _make_one(self) -> nn.Module:
         return make_scorer(
             self._plan(), self.features_.channels, self.features_.edge_width > 0, self.affinity
         )
@@ -208,7 +247,8 @@ class HyperedgePredictor(Estimator):
     def _scores(self, h: Hypergraph, asked: Hypergraph, rows: Tensor, near: Affinity | None) -> Tensor:
         """``[rows]``: scores of some candidates on ``h``, which is encoded once."""
         model = self.model_.eval()
-        judge: Any = partial(model.score, model.encoder(h)) if isinstance(model, Scorer) else model
+        known = isinstance(model, (Scorer, MeanScorer))
+        judge: Any = partial(model.score, model.encoder(h)) if known else model
         found = []
         for part in rows.split(int(self.batch_size)):
             chosen = torch.zeros(asked.num_edges, dtype=torch.bool).index_fill(0, part, True)
@@ -249,7 +289,7 @@ class HyperedgePredictor(Estimator):
 
     def _about(self) -> dict[str, Any]:
         members = {} if self.members_ is None else {"compared": self.members_.about()}
-        about = {"features": self.features_.about(), "affinity": self.affinity}
+        about = {"features": self.features_.about(), "affinity": self.affinity, "networks": self.networks_}
         return about | members | hypergraph_about(self.hypergraph_)
 
     def _tensors(self) -> dict[str, Tensor]:
@@ -259,9 +299,25 @@ class HyperedgePredictor(Estimator):
         self.features_ = Features.restore(about["features"], tensors)
         self.n_features_in_ = self.features_.channels
         self.affinity = bool(about.get("affinity", False))  # not in older files
+        self.networks_ = about.get("networks", 1)  # neither
+        if self.networks_ not in (1, NETWORKS):
+            raise ValueError(f"networks must be 1 or {NETWORKS}, got {short(self.networks_)}")
         self.hypergraph_ = hypergraph_from(about, tensors)
         if about.get("compared") is not None:
             vars(self)["members_"] = SetMembers.restore(about["compared"])
+
+
+def _against_many(
+    valid: Scored, known: Hypergraph, positives: Hypergraph, task: HyperedgePrediction
+) -> Scored:
+    """``valid`` with more sampled sets: against few, several epochs have an AUROC of 100 % by chance."""
+    each = max(1, min(_MOST_EACH, _NEGATIVES // positives.num_edges))
+    repeated = reduce(concatenate, [positives] * each)
+    seed = task.seed * 1_000_003 + 6  # not one of those of training
+    wrong = sample_negatives(known, repeated, task.negatives, seed=seed)
+    near = Affinity.of(known) if task.affinity else None
+    asked = concatenate(positives, wrong), answers_of(positives, wrong)
+    return valid.asked(*asked, near).replace(lasting=True)
 
 
 def as_candidates(h: Hypergraph, candidates: Any) -> Hypergraph:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -129,6 +129,29 @@ class PoolingScorer(Scorer):
         pooled = self.pool(encoded, _scored(h).to_candidates("nodes"))
         y = (pooled, pair_products(encoded, _scored(h).candidates))
         return self.judge(y, h)
+
+
+class MeanScorer(nn.Module):
+    """The mean of what several scorers say; each encodes the hypergraph once."""
+
+    def __init__(self, scorers: Iterable[nn.Module]) -> None:
+        super().__init__()
+        self.scorers = nn.ModuleList(scorers)
+
+    def forward(self, h: Hypergraph) -> Tensor:
+        return self.score(self.encoder(h), h)
+
+    def encoder(self, h: Hypergraph) -> list[Tensor]:
+        """What `score` reads: ``encoder(h)`` of each scorer."""
+        return [scorer.encoder(h) for scorer in self._scorers()]
+
+    def score(self, encoded: Sequence[Tensor], h: Hypergraph) -> Tensor:
+        """``[num_candidates, 1]`` of ``h``, whose ``encoder(h)`` is given."""
+        found = [scorer.score(rows, h) for scorer, rows in zip(self._scorers(), encoded, strict=True)]
+        return torch.stack(found).mean(0)
+
+    def _scorers(self) -> list[Scorer]:
+        return cast("list[Scorer]", list(self.scorers))
 
 
 def _add_products(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
