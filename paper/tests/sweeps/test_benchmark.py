@@ -42,6 +42,20 @@ def test_every_model_trains_with_every_setting(small: None, model: str) -> None:
         assert found["test"] == found["test_last"], "one epoch is the best and the last"
 
 
+def test_runs_are_trained_one_after_another_on_a_cpu(small: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[int]] = []
+
+    def train(h: Hypergraph, named: object, s: object, seeds: range, device: str) -> dict[str, list[float]]:
+        seen.append(list(seeds))
+        return {name: [float(seed) for seed in seeds] for rule in table.RULES.values() for name in rule}
+
+    monkeypatch.setattr(table, "_train", train)
+    shared = {"runs": 3, "epochs": 1, "first_seed": 7}
+    found = table.compute("cpu", "", Trial("some", "mlp", 0, settings_of("mlp", 0) | shared))
+    assert seen == [[7], [8], [9]]
+    assert found["test"] == [7.0, 8.0, 9.0]
+
+
 def test_the_default_has_the_same_splits_and_no_settings(small: None) -> None:
     asked = table.trials(["some"], ["mlp", table.DEFAULT], choices=3, runs=2, epochs=1, first_seed=7)
     assert [t.choice for t in asked if t.model == table.DEFAULT] == [0]
