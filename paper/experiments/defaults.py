@@ -78,7 +78,7 @@ _CHOSEN = (
     "imdb-wri-genre", "imdb-wri-genre-m", "outsider-cora", "karate", "davis", "iris-near", "iris-bins",
     "breast_cancer-near", "breast_cancer-bins", "wine-few", "tiny", "noise", "huge-class", "structure-idle",
     "miserables", "wine-near", "wine-bins", "digits-few", "features-idle", "iAF692", "iHN637", "iAB_RBC_283",
-    "mushroom", "stack-biology-partly", "outsider-cora-partly", "house-1",
+    "mushroom", "stack-biology-partly", "outsider-cora-partly", "house-1", "twitch",
 )  # fmt: skip
 """Sets that were looked at while the portfolio was made; the others confirm it."""
 
