@@ -315,6 +315,7 @@ def main() -> None:
         given.datasets = list(unseen.SETS)
     left = run(given) if given.seconds > 0 else len(wanted(given))
     words = [w for w, before in zip(sys.argv[1:], sys.argv, strict=False) if "--seconds" not in (w, before)]
+    words = ["DATA" if before == "--data-dir" else w for before, w in zip(["", *words], words, strict=False)]
     table = rows_of(given, " ".join(["python paper/experiments/defaults.py", *words]))
     write_rows("defaults", table, given.results)
     told = judged(given, read_rows("defaults", given.results))
