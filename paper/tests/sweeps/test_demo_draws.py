@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,19 +12,10 @@ import pytest
 
 from ehnn_paper.results import read_rows
 
-ROOT = Path(__file__).parents[3]
-
 
 @pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    pytest.importorskip("sklearn")
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    spec = importlib.util.spec_from_file_location("demo_draws", ROOT / "paper/experiments/demo_draws.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def script(experiment: Callable[[str], ModuleType]) -> ModuleType:
+    return experiment("demo_draws")
 
 
 def test_a_draw_is_a_fifth_of_its_own(script: ModuleType) -> None:
