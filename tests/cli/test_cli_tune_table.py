@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("typer")
 pytest.importorskip("optuna")
 
+from ehnn.estimators.portfolio.budget import BUDGETS
+
 from .own_tables import COLUMNS, members, run, write
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -40,7 +42,8 @@ def test_a_search_goes_on_and_is_reported(pairs: Path) -> None:
     run("predict", "--model", "found", "--data", pairs)
 
 
-def test_the_default_is_kept_where_it_is_better(pairs: Path) -> None:
+def test_the_default_is_kept_where_it_is_better(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(BUDGETS, "default", 0.05)
     quick = ("--splits", 1, "--epochs", 1, "--trials", 1, "--device", "cpu", "--out", "found")
     command = ("tune", "--data", pairs, *COLUMNS, *quick)
     said = run(*command)
