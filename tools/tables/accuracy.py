@@ -166,7 +166,7 @@ def regression() -> str:
         found = [row("regression", setting=ours["setting"], model=model) for model in names]
         told = ours["settings"]
         margin = f"{told['margin']:+.3f} ± {told['standard_error']:.3f} {names[told['best_other']]}"
-        margin = margin if told["margin"] >= -told["standard_error"] else f"**{margin}**"
+        margin = margin if told["holds"] else f"**{margin}**"
         cells = [figure(one, 3, deviation=False, missing="–").replace("-", "−") for one in found]
         lines.append([ours["setting"], *cells, margin.replace("-", "−")])
     return markdown(["set", *names.values(), "margin"], lines)
