@@ -20,7 +20,8 @@ regression (``lr-…``), which is then fitted on both; learning rates and dropou
   ``ehnn tune`` searches; epochs are chosen as those of the networks.
 
 Finished cells are kept in ``--out``, one file each with its commit and machine, and never computed again;
-quick cells come first, and at ``--seconds`` the script stops and can be called again. The table goes to
+quick cells come first, and at ``--seconds`` the script stops and can be called again. A search goes on after
+its last finished trial; its seconds are then those of the last call. The table goes to
 ``results/defaults.json`` and ``.csv``: accuracy and macro-F1 in percent. Each row of ``default`` has in its
 ``settings`` the margin to the best of the others on the splits that both have, in points, and whether it
 holds: it is at least minus one standard error (the larger one of the two means). The margin to ``search-30``
@@ -113,13 +114,16 @@ def compute(cell: Cell, data_dir: str, device: str, out: str, threads: int) -> s
     threadpool_limits(threads)
     data = sets.load(cell.dataset, data_dir)
     train, valid, test = sets.split(data, cell.seed)
+    path = cell.path(Path(out))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".npz")
     start, used = time.monotonic(), time.process_time()
     if cell.model == "default":
         scores: Any = default(data, train, valid, cell.seed, device)
     elif cell.model in NETWORKS:
-        scores = network(cell.model, data, train, valid, cell.seed, device)
+        scores = network(cell.model, data, train, valid, cell.seed, device, part)
     elif cell.model == SEARCH:
-        scores = search(data, train, valid, cell.seed, device)
+        scores = search(data, train, valid, cell.seed, device, part)
     else:
         scores = simple(cell.model, data, train, valid)
     found: dict[str, Any] = {
@@ -130,8 +134,6 @@ def compute(cell: Cell, data_dir: str, device: str, out: str, threads: int) -> s
         **origin(),
     }
     found |= {} if scores is None else figures(data.y[test], scores[test])
-    path = cell.path(Path(out))
-    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as file:
         json.dump(found, file)
     accuracy = found.get("accuracy", math.nan)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import defaults_data as sets
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 
 import ehnn
+from ehnn._utils.atomic import atomic_write
 from ehnn.estimators.models import find
 from ehnn.estimators.portfolio.graph_table import GraphTable
 from ehnn.estimators.portfolio.incidence_table import IncidenceTable
@@ -46,34 +48,46 @@ def default(data: sets.Data, train: Array, valid: Array, seed: int, device: str)
     return _estimator(data, np.concatenate([train, valid]), {"random_state": seed, "device": device})[0]
 
 
-def network(model: str, data: sets.Data, train: Array, valid: Array, seed: int, device: str) -> Array:
-    """A network with the best of the settings."""
-    return _best(data, [{"model": model, **s} for s in SEARCH], train, valid, seed, device)
+def network(
+    model: str, data: sets.Data, train: Array, valid: Array, seed: int, device: str, part: Path
+) -> Array:
+    """A network with the best of the settings; ``part`` as in `search`."""
+    return _best(data, [{"model": model, **s} for s in SEARCH], train, valid, seed, device, part)
 
 
-def search(data: sets.Data, train: Array, valid: Array, seed: int, device: str) -> Array:
-    """The best of 30 random points of the space that ``ehnn tune`` searches."""
+def search(data: sets.Data, train: Array, valid: Array, seed: int, device: str, part: Path) -> Array:
+    """The best of 30 random points of the space that ``ehnn tune`` searches.
+
+    ``part`` is a file for the best so far: a search that was stopped goes on after its last finished trial.
+    """
     from ehnn.cli.tune_table import MODELS, SPACE
 
     random = np.random.default_rng([TRIALS, seed])
     space = {"model": MODELS, **SPACE}
     points = [{k: v[random.integers(len(v))] for k, v in space.items()} for _ in range(TRIALS)]
-    return _best(data, points, train, valid, seed, device)
+    return _best(data, points, train, valid, seed, device, part)
 
 
 def _best(
-    data: sets.Data, settings: list[dict[str, Any]], train: Array, valid: Array, seed: int, device: str
-) -> Array:
+    data: sets.Data, settings: list[dict[str, Any]], train: Array, valid: Array, seed: int, device: str,
+    part: Path,
+) -> Array:  # fmt: skip
     """The scores of the best of the settings on the estimator's own validation labels."""
     same = {"epochs": 200, "patience": 40, "validation_fraction": 1 / 3, "random_state": seed}
-    found: tuple[float, Array] | None = None
-    for setting in settings:
+    done, found = 0, None
+    if part.exists():
+        with np.load(part) as kept:
+            done, found = int(kept["done"]), (float(kept["reached"]), kept["scores"])
+    for i, setting in enumerate(settings[done:], done + 1):
         fit = {**same, **setting, "device": device}
         ready = data if find(setting["model"]).stacked else _without_member_features(data)
         scores, fitted = _estimator(ready, np.concatenate([train, valid]), fit)
         reached = fitted.history_[fitted.best_epoch_ - 1]["valid"]
         found = (reached, scores) if found is None or reached > found[0] else found
+        with atomic_write(part, "wb") as file:
+            np.savez(file, done=i, reached=found[0], scores=found[1])
     assert found is not None
+    part.unlink(missing_ok=True)
     return found[1]
 
 
