@@ -129,7 +129,7 @@ print(kills)
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     path = os.pathsep.join([str(Path(ehnn.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     command = [sys.executable, "-c", KILLER, str(tmp_path), str(Path(__file__).parent), "0"]
-    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    environment = os.environ | {"PYTHONPATH": path, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 2
