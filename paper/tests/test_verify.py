@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import ttest_ind_from_stats
 
 from ehnn_paper import verify
 from ehnn_paper.k_edge import KEdge
@@ -26,11 +27,24 @@ def row(**more: Any) -> dict[str, Any]:
     return about | more
 
 
-def test_a_row_holds_within_two_standard_errors_of_the_difference() -> None:
-    values = [94.0, 98.0, 96.0]  # standard error √(4/3); that of the row 3/√9 = 1; of the difference 1.5275
-    assert verify.compare(row(mean=96.0 - 2 * 1.5275 + 0.01), values).holds
-    assert not verify.compare(row(mean=96.0 - 2 * 1.5275 - 0.01), values).holds
-    assert not verify.compare(row(mean=96.0 + 2 * 1.5275 + 0.01), values).holds
+def test_a_row_holds_unless_welchs_t_test_tells_the_means_apart() -> None:
+    values = [94.0, 98.0, 96.0]  # variance of the mean 4/3; of the row 3²/9 = 1; degrees of freedom 5.37
+    margin = 1.5275 * 2.5187
+    assert verify.compare(row(), values).margin == pytest.approx(margin, abs=1e-3)
+    assert verify.compare(row(mean=96.0 - margin + 0.01), values).holds
+    assert not verify.compare(row(mean=96.0 - margin - 0.01), values).holds
+    assert not verify.compare(row(mean=96.0 + margin + 0.01), values).holds
+
+
+def test_the_margin_agrees_with_scipy_and_few_runs_have_a_larger_one() -> None:
+    for sides in (((1.0, 5), (2.0, 5)), ((0.7, 3), (0.4, 5)), ((3.0, 20), (2.0, 5))):
+        error, margin = verify.difference(*sides)
+        test = ttest_ind_from_stats(margin, *sides[0], 0.0, *sides[1], equal_var=False)
+        assert test.pvalue == pytest.approx(verify.LEVEL)
+        assert test.statistic == pytest.approx(margin / error)
+    found = [verify.difference((9.0, runs), (9.0, runs)) for runs in (2, 5, 1000)]
+    factors = [margin / error for error, margin in found]
+    assert factors == [pytest.approx(x, abs=1e-3) for x in (4.303, 2.306, 1.961)]
 
 
 def test_a_deviation_over_draws_counts_draws_and_perfect_rows_may_differ_by_a_tenth() -> None:
@@ -39,6 +53,12 @@ def test_a_deviation_over_draws_counts_draws_and_perfect_rows_may_differ_by_a_te
     perfect = row(mean=99.95, std=0.0, runs=15, settings={"draws": 5})
     assert verify.compare(perfect, [100.0, 100.0]).holds
     assert not verify.compare(perfect, [99.8, 99.8]).holds
+
+
+def test_a_single_fresh_run_is_refused_before_it_is_trained(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        verify.main(["--runs", "1"])
+    assert "--runs must be at least 2" in capsys.readouterr().err
 
 
 def test_the_sample_has_only_rows_that_can_be_compared_and_repeats_with_its_seed() -> None:
