@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from scipy.stats import ttest_ind_from_stats
 
-from ehnn_paper import verify
+from ehnn_paper import fresh_runs, verify
+from ehnn_paper.fresh_runs import FIRST_SEED, TABLES
 from ehnn_paper.k_edge import KEdge
 from ehnn_paper.results import read_rows, write_rows
 from ehnn_paper.sweep import Trial
@@ -78,8 +79,8 @@ def test_the_report_and_the_status(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, values: list[float], status: int
 ) -> None:
     write_rows("nodes", [row()], tmp_path)
-    monkeypatch.setattr(verify, "train", lambda *_: [{"test": value} for value in values])
-    monkeypatch.setattr(verify, "load", lambda *_: _hypergraph())
+    monkeypatch.setattr(fresh_runs, "train", lambda *_: [{"test": value} for value in values])
+    monkeypatch.setattr(fresh_runs, "load", lambda *_: _hypergraph())
     out = tmp_path / "verified.json"
     given = ["--results", str(tmp_path), "--out", str(out), "--runs", "2", "--tables", "nodes"]
     assert verify.main(given) == status
@@ -90,8 +91,8 @@ def test_the_report_and_the_status(
 
 def test_the_report_keeps_the_checks_of_other_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_rows("nodes", [row()], tmp_path)
-    monkeypatch.setattr(verify, "train", lambda *_: [{"test": value} for value in (89.0, 91.0)])
-    monkeypatch.setattr(verify, "load", lambda *_: _hypergraph())
+    monkeypatch.setattr(fresh_runs, "train", lambda *_: [{"test": value} for value in (89.0, 91.0)])
+    monkeypatch.setattr(fresh_runs, "load", lambda *_: _hypergraph())
     out = tmp_path / "verified.json"
     out.write_text('{"checks": [{"table": "graphs", "fresh": 1.0}, {"table": "nodes", "fresh": 2.0}]}')
     given = ["--results", str(tmp_path), "--out", str(out), "--runs", "2", "--tables", "nodes"]
@@ -112,11 +113,11 @@ def test_k_edge_is_trained_on_fresh_draws_as_long_as_its_row(monkeypatch: pytest
         tasks.append((setting, draw))
         return KEdge(setting, seed=draw, train=2, valid=2, test=2, batch_size=2, partitions=1)
 
-    monkeypatch.setattr(verify, "draw_of", small)
-    found = verify.TABLES["k-edge-draws"].fresh(asked, 2, "cpu", None)
+    monkeypatch.setattr(fresh_runs, "draw_of", small)
+    found = TABLES["k-edge-draws"].fresh(asked, 2, "cpu", None)
     assert len(found) == 2
     assert all(0 <= value <= 100 for value in found)
-    assert tasks == [("extrapolation", verify.FIRST_SEED), ("extrapolation", verify.FIRST_SEED + 1)]
+    assert tasks == [("extrapolation", FIRST_SEED), ("extrapolation", FIRST_SEED + 1)]
 
 
 def test_fresh_runs_choose_among_the_settings_of_the_row(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,12 +128,12 @@ def test_fresh_runs_choose_among_the_settings_of_the_row(monkeypatch: pytest.Mon
         valid = [1.0, 5.0] if trial.choice == 0 else [2.0, 4.0]
         return {"valid": valid, "test": [10.0 + trial.choice, 20.0 + trial.choice]}
 
-    monkeypatch.setattr(verify._benchmark, "compute", compute)
+    monkeypatch.setattr(fresh_runs._benchmark, "compute", compute)
     search = {"0": {"lr": 0.1, "first_seed": 700, "runs": 9}, "1": {"lr": 0.2, "first_seed": 700, "runs": 9}}
     asked = row(experiment="benchmark", settings={"search": search, "chosen": {}})
-    assert verify.TABLES["benchmark"].fresh(asked, 2, "cpu", "data") == [11.0, 20.0]
+    assert TABLES["benchmark"].fresh(asked, 2, "cpu", "data") == [11.0, 20.0]
     assert [one["lr"] for one in seen] == [0.1, 0.2]
-    assert all((one["first_seed"], one["runs"]) == (verify.FIRST_SEED, 2) for one in seen)
+    assert all((one["first_seed"], one["runs"]) == (FIRST_SEED, 2) for one in seen)
 
 
 def test_fresh_runs_of_hyperedge_prediction_choose_among_the_settings_of_the_table(
@@ -144,39 +145,39 @@ def test_fresh_runs_of_hyperedge_prediction_choose_among_the_settings_of_the_tab
         seen.append((cell.seed, cell.choice))
         return {"valid": float(cell.choice == 2), "auroc-hard": 10.0 * cell.choice}
 
-    monkeypatch.setattr(verify._hyperedges, "compute", compute)
+    monkeypatch.setattr(fresh_runs._hyperedges, "compute", compute)
     asked = row(experiment="hyperedges", setting="house-committees", metric="auroc-hard")
     for model, choices, figure in (("all-set-transformer", 4, 20.0), ("hyperedge-predictor-auto", 1, 0.0)):
         seen.clear()
-        found = verify.TABLES["hyperedges"].fresh(asked | {"model": model}, 2, "cpu", "data")
+        found = TABLES["hyperedges"].fresh(asked | {"model": model}, 2, "cpu", "data")
         assert found == [figure, figure]
-        assert seen == [(verify.FIRST_SEED + run, choice) for run in range(2) for choice in range(choices)]
+        assert seen == [(FIRST_SEED + run, choice) for run in range(2) for choice in range(choices)]
 
 
 def test_directions_are_asked_in_other_folds(monkeypatch: pytest.MonkeyPatch) -> None:
     def measure(model: str, reactions: str, split: int, seed: int) -> dict[str, Any]:
-        assert (model, reactions, seed) == ("lr-all", "iAB_RBC_283", verify.FIRST_SEED)
+        assert (model, reactions, seed) == ("lr-all", "iAB_RBC_283", FIRST_SEED)
         return {"accuracy": 90.0 + split}
 
-    monkeypatch.setattr(verify, "load_reactions", lambda name, data_dir: name)
-    monkeypatch.setattr(verify._direction, "measure", measure)
+    monkeypatch.setattr(fresh_runs, "load_reactions", lambda name, data_dir: name)
+    monkeypatch.setattr(fresh_runs._direction, "measure", measure)
     asked = row(experiment="reactions", setting="direction, iAB_RBC_283", model="lr-all")
-    assert verify.TABLES["reactions"].fresh(asked, 9, "cpu", "data") == [90.0 + split for split in range(5)]
+    assert TABLES["reactions"].fresh(asked, 9, "cpu", "data") == [90.0 + split for split in range(5)]
 
 
-@pytest.mark.parametrize("table", list(verify.TABLES))
+@pytest.mark.parametrize("table", list(TABLES))
 def test_published_rows_can_be_trained_again(table: str) -> None:
-    again = verify.TABLES[table]
+    again = TABLES[table]
     found = verify.sample(read_rows(table, ROOT / "results"), again.cheap, 1000, 0, again.metric)
     assert found
     if table in ("benchmark", "graphs"):
         assert all(one["settings"]["search"] for one in found)
 
 
-@pytest.mark.parametrize("table", list(verify.TABLES))
+@pytest.mark.parametrize("table", list(TABLES))
 def test_fresh_seeds_are_those_of_no_published_row(table: str) -> None:
     for one in read_rows(table, ROOT / "results"):
-        assert not any(verify.FIRST_SEED <= seed < 1_000_000 for seed in one["seeds"] or ())
+        assert not any(FIRST_SEED <= seed < 1_000_000 for seed in one["seeds"] or ())
 
 
 def _hypergraph() -> Any:
