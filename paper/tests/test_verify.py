@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,10 @@ def row(**more: Any) -> dict[str, Any]:
 def test_a_row_holds_unless_welchs_t_test_tells_the_means_apart() -> None:
     values = [94.0, 98.0, 96.0]  # variance of the mean 4/3; of the row 3²/9 = 1; degrees of freedom 5.37
     margin = 1.5275 * 2.5187
-    assert verify.compare(row(), values).margin == pytest.approx(margin, abs=1e-3)
-    assert verify.compare(row(mean=96.0 - margin + 0.01), values).holds
-    assert not verify.compare(row(mean=96.0 - margin - 0.01), values).holds
-    assert not verify.compare(row(mean=96.0 + margin + 0.01), values).holds
+    assert verify.compare("nodes", row(), values).margin == pytest.approx(margin, abs=1e-3)
+    assert verify.compare("nodes", row(mean=96.0 - margin + 0.01), values).holds
+    assert not verify.compare("nodes", row(mean=96.0 - margin - 0.01), values).holds
+    assert not verify.compare("nodes", row(mean=96.0 + margin + 0.01), values).holds
 
 
 def test_the_margin_agrees_with_scipy_and_few_runs_have_a_larger_one() -> None:
@@ -50,10 +51,10 @@ def test_the_margin_agrees_with_scipy_and_few_runs_have_a_larger_one() -> None:
 
 def test_a_deviation_over_draws_counts_draws_and_perfect_rows_may_differ_by_a_tenth() -> None:
     over_draws = row(mean=90.0, std=3.0, runs=15, settings={"draws": 9})  # standard error 3/√9 = 1
-    assert verify.compare(over_draws, [92.0, 92.0]).standard_error == pytest.approx(1)
+    assert verify.compare("nodes", over_draws, [92.0, 92.0]).standard_error == pytest.approx(1)
     perfect = row(mean=99.95, std=0.0, runs=15, settings={"draws": 5})
-    assert verify.compare(perfect, [100.0, 100.0]).holds
-    assert not verify.compare(perfect, [99.8, 99.8]).holds
+    assert verify.compare("nodes", perfect, [100.0, 100.0]).holds
+    assert not verify.compare("nodes", perfect, [99.8, 99.8]).holds
 
 
 def test_a_single_fresh_run_is_refused_before_it_is_trained(capsys: pytest.CaptureFixture[str]) -> None:
@@ -67,11 +68,12 @@ def test_the_sample_has_only_rows_that_can_be_compared_and_repeats_with_its_seed
         row(metric="rank"), row(selection="test-best"), row(setting="walmart-1"), row(runs=1, std=None),
     ]  # fmt: skip
     good = [row(model=str(i)) for i in range(9)]
-    found = verify.sample([*others, *good], ["zoo"], 5, 3)
+    again = TABLES["nodes"]
+    found = verify.sample([*others, *good], again, 5, 3)
     assert len(found) == 5
     assert all(one in good for one in found)
-    assert found == verify.sample([*others, *good], ["zoo"], 5, 3)
-    assert found != verify.sample([*others, *good], ["zoo"], 5, 4)
+    assert found == verify.sample([*others, *good], again, 5, 3)
+    assert found != verify.sample([*others, *good], again, 5, 4)
 
 
 @pytest.mark.parametrize(("values", "status"), [([89.0, 91.0], 0), ([40.0, 42.0], 1)])
@@ -165,10 +167,38 @@ def test_directions_are_asked_in_other_folds(monkeypatch: pytest.MonkeyPatch) ->
     assert TABLES["reactions"].fresh(asked, 9, "cpu", "data") == [90.0 + split for split in range(5)]
 
 
+@pytest.mark.parametrize(("kind", "model"), [("pool", "size"), ("swapped", "lr-directed")])
+def test_missing_reactions_are_asked_in_other_folds(
+    kind: str, model: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measure(asked: str, name: str, network: str, split: int, seed: int) -> dict[str, Any]:
+        assert (asked, name, network, seed) == (kind, model, "iIT341", FIRST_SEED)
+        return {"auroc": 70.0 + split, "ap": 0.0}
+
+    monkeypatch.setattr(fresh_runs, "load_network", lambda name, data_dir: name)
+    monkeypatch.setattr(fresh_runs._missing, "measure", measure)
+    asked = row(experiment="reactions", setting=f"{kind}, iIT341", model=model, metric="auroc")
+    found = TABLES["missing-reactions"].fresh(asked, 9, "cpu", "data")
+    assert found == [70.0 + split for split in range(5)]
+
+
+def test_two_tables_of_one_file_are_reported_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    missing = {"setting": "pool, iIT341", "metric": "auroc", "selection": "none", "seeds": list(range(9))}
+    write_rows("reactions", [row(experiment="reactions", **missing)], tmp_path)
+    again = replace(TABLES["missing-reactions"], fresh=lambda *_: [89.0, 91.0])
+    monkeypatch.setitem(TABLES, "missing-reactions", again)
+    out = tmp_path / "verified.json"
+    out.write_text('{"checks": [{"table": "reactions", "fresh": 1.0}]}')
+    given = ["--results", str(tmp_path), "--out", str(out), "--tables"]
+    assert verify.main([*given, "missing-reactions"]) == 0
+    told = [("reactions", 1.0), ("missing-reactions", 90.0)]
+    assert [(c["table"], c["fresh"]) for c in json.loads(out.read_text())["checks"]] == told
+
+
 @pytest.mark.parametrize("table", list(TABLES))
 def test_published_rows_can_be_trained_again(table: str) -> None:
     again = TABLES[table]
-    found = verify.sample(read_rows(table, ROOT / "results"), again.cheap, 1000, 0, again.metric)
+    found = verify.sample(read_rows(again.rows or table, ROOT / "results"), again, 1000, 0)
     assert found
     if table in ("benchmark", "graphs"):
         assert all(one["settings"]["search"] for one in found)
@@ -176,7 +206,7 @@ def test_published_rows_can_be_trained_again(table: str) -> None:
 
 @pytest.mark.parametrize("table", list(TABLES))
 def test_fresh_seeds_are_those_of_no_published_row(table: str) -> None:
-    for one in read_rows(table, ROOT / "results"):
+    for one in read_rows(TABLES[table].rows or table, ROOT / "results"):
         assert not any(FIRST_SEED <= seed < 1_000_000 for seed in one["seeds"] or ())
 
 

@@ -21,7 +21,9 @@ from .nodes.config import find_model, settings_of
 from .nodes.runs import train
 from .nodes.table import EPOCHS
 from .reactions import direction_table as _direction
+from .reactions import missing_table as _missing
 from .reactions.data import load_reactions
+from .reactions.missing import load_network
 from .results import steps_of
 from .sweep import Found, Trial
 
@@ -36,12 +38,15 @@ class Again:
     Attributes:
         cheap: datasets whose models train in minutes on a CPU.
         fresh: ``(row, runs, device, data_dir)`` → test metric in percent of runs with fresh seeds.
-        metric: of the rows.
+        metric, selection: of the rows.
+        rows: the file of the rows, where it does not have the name of the table.
     """
 
     cheap: tuple[str, ...]
     fresh: Callable[[Mapping[str, Any], int, str, str | None], list[float]]
     metric: str = "accuracy"
+    selection: tuple[str, ...] = ("validation",)
+    rows: str | None = None
 
 
 def _nodes(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
@@ -97,12 +102,24 @@ def _of_hyperedges(row: Mapping[str, Any], runs: int, device: str, data_dir: str
     return found
 
 
-def _of_reactions(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
+def _of_directions(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
     """Other folds than those of the table, at most five."""
     reactions = load_reactions(row["setting"].removeprefix("direction, "), data_dir)
     return [
         _direction.measure(row["model"], reactions, split, FIRST_SEED)["accuracy"]
         for split in range(min(runs, _direction.SPLITS))
+    ]
+
+
+def _of_missing_reactions(
+    row: Mapping[str, Any], runs: int, device: str, data_dir: str | None
+) -> list[float]:
+    """Other folds and negatives than those of the table, at most five."""
+    kind, name = row["setting"].split(", ")
+    network = load_network(name, data_dir)
+    return [
+        _missing.measure(kind, row["model"], network, split, FIRST_SEED)[row["metric"]]
+        for split in range(min(runs, _missing.FOLDS))
     ]
 
 
@@ -126,12 +143,16 @@ def _folder(data_dir: str | None) -> str:
     return found
 
 
-TABLES = {
+TABLES: dict[str, Again] = {
     "nodes": Again(("zoo", "house-1", "house-0.6"), _nodes),
     "k-edge-draws": Again(SETTINGS, _of_k_edge),
     "benchmark": Again(("zoo", "house-1"), _of_benchmark),
     "graphs": Again(("imdb-wri-form", "imdb-wri-genre", "imdb-wri-genre-m"), _of_graphs),
     "edge-labels": Again(("iAB_RBC_283", "iAF692", "iHN637"), _of_edge_labels),
     "hyperedges": Again(("house-committees",), _of_hyperedges, "auroc-hard"),
-    "reactions": Again(("direction, iAB_RBC_283", "direction, iIT341"), _of_reactions),
-}
+    "reactions": Again(("direction, iAB_RBC_283", "direction, iIT341"), _of_directions),
+    "missing-reactions": Again(
+        tuple(f"{kind}, {name}" for kind in ("pool", "swapped") for name in ("iAB_RBC_283", "iIT341")),
+        _of_missing_reactions, "auroc", ("none",), "reactions",
+    ),
+}  # fmt: skip

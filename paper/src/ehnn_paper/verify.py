@@ -9,9 +9,9 @@ Student's t: 2.3 for 5 and 5 runs of equal spread, more for fewer, 1.96 for many
 rows that are right fails by chance.
 
 Rows of node classification, of k-edge identification, of the benchmark, of hypergraph classification, of
-labels of hyperedges, of hyperedge prediction (AUROC) and of the direction of reactions are trained again,
-each with fresh seeds of splits (or draws of the data) and parameters; where a row chose among settings, so do
-the fresh runs. Keypoint matching and missing reactions take too long on a CPU.
+labels of hyperedges, of hyperedge prediction (AUROC), of the direction of reactions and of missing reactions
+are trained again, each with fresh seeds of splits (or draws of the data) and parameters; where a row chose
+among settings, so do the fresh runs. Keypoint matching takes too long on a CPU.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from scipy.stats import t as student_t
 
 from ehnn._utils.folders import write_json
 
-from .fresh_runs import FIRST_SEED, TABLES
+from .fresh_runs import FIRST_SEED, TABLES, Again
 from .results import provenance, read_rows
 
 LEVEL = 0.05
@@ -64,17 +64,17 @@ class Check:
         return f"{name} {beside}  {'holds' if self.holds else 'DOES NOT HOLD'}"
 
 
-def compare(row: Mapping[str, Any], values: Sequence[float]) -> Check:
-    """The row of a table and the accuracies of fresh runs.
+def compare(table: str, row: Mapping[str, Any], values: Sequence[float]) -> Check:
+    """The row of a table and the figures of fresh runs.
 
-    >>> row = {"experiment": "nodes", "setting": "zoo", "model": "mlp", "mean": 90.0, "std": 3.0, "runs": 9}
-    >>> compare(row, [91.0, 93.0, 92.0]).holds, compare(row, [70.0, 72.0, 71.0]).holds
+    >>> row = {"setting": "zoo", "model": "mlp", "mean": 90.0, "std": 3.0, "runs": 9}
+    >>> compare("nodes", row, [91.0, 93.0, 92.0]).holds, compare("nodes", row, [70.0, 72.0, 71.0]).holds
     (True, False)
     """
     draws = (row.get("settings") or {}).get("draws")  # of such rows std is over draws, each of several runs
     sides = (row["std"], draws or row["runs"]), (statistics.stdev(values), len(values))
     error, margin = difference(*sides)
-    name = row["experiment"], row["setting"], row["model"]
+    name = table, row["setting"], row["model"]
     return Check(*name, row["mean"], row["runs"], statistics.mean(values), len(values), error, margin)
 
 
@@ -98,13 +98,15 @@ def difference(*sides: tuple[float, int]) -> tuple[float, float]:
 
 
 def sample(
-    rows: Sequence[dict[str, Any]], datasets: Sequence[str], count: int, seed: int, metric: str = "accuracy"
+    rows: Sequence[dict[str, Any]], again: Again, count: int, seed: int, datasets: Sequence[str] = ()
 ) -> list[Any]:
-    """At most ``count`` rows of these datasets with a mean ``metric`` over several runs, at random."""
+    """At most ``count`` rows with a mean over several runs, at random; by default of the cheap datasets."""
+    datasets = datasets or again.cheap
     fit = [
         row
         for row in rows
-        if (row["metric"], row["selection"]) == (metric, "validation")
+        if row["metric"] == again.metric
+        and row["selection"] in again.selection
         and row["setting"] in datasets
         and row["std"] is not None
     ]
@@ -127,9 +129,10 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error(f"--runs must be at least 2, which have a spread, got {given.runs}")
     checks = []
     for table in given.tables:
-        again, rows = TABLES[table], read_rows(table, given.results)
-        for row in sample(rows, given.datasets or again.cheap, given.count, given.seed, again.metric):
-            checks.append(compare(row, again.fresh(row, given.runs, given.device, given.data_dir)))
+        again = TABLES[table]
+        rows = read_rows(again.rows or table, given.results)
+        for row in sample(rows, again, given.count, given.seed, given.datasets):
+            checks.append(compare(table, row, again.fresh(row, given.runs, given.device, given.data_dir)))
             print(checks[-1], flush=True)
     if given.out is not None:
         _report(given.out, given.tables, checks, _command(given), range(FIRST_SEED, FIRST_SEED + given.runs))
