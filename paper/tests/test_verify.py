@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from scipy.stats import ttest_ind_from_stats
 from ehnn_paper import fresh_runs, verify
 from ehnn_paper.fresh_runs import FIRST_SEED, TABLES
 from ehnn_paper.k_edge import KEdge
+from ehnn_paper.matching.prepare import Setup
+from ehnn_paper.matching.recipes import BENCHMARKS, Benchmark
+from ehnn_paper.matching.script import parse
 from ehnn_paper.results import read_rows, write_rows
 from ehnn_paper.sweep import Trial
 
@@ -195,11 +199,80 @@ def test_two_tables_of_one_file_are_reported_apart(tmp_path: Path, monkeypatch: 
     assert [(c["table"], c["fresh"]) for c in json.loads(out.read_text())["checks"]] == told
 
 
+def matching_row(**more: Any) -> dict[str, Any]:
+    command = (
+        "python paper/experiments/willow.py --models nhgm-v2 --seeds 3 --lr 0.0002 --hold-out 5 --device cuda"
+    )
+    about = {
+        "experiment": "willow",
+        "setting": "mean",
+        "model": "nhgm-v2",
+        "metric": "f1",
+        "command": command,
+    }
+    return row(**about | more)
+
+
+def test_matchers_are_trained_as_the_command_of_the_row_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def scores_of(benchmark: Benchmark, model: str, setup: Setup, seeds: range, runs_dir: Path) -> Any:
+        seen.append((benchmark.name, model, setup, seeds))
+        return [{"validation": {"mean": 90.0 + i, "duck": 0.0}, "last": {}} for i in range(len(seeds))]
+
+    monkeypatch.setattr(fresh_runs, "scores_of", scores_of)
+    assert TABLES["willow"].fresh(matching_row(), 2, "cpu", "data") == [90.0, 91.0]
+    setup = Setup(lr=2e-4, hold_out=5, device="cpu", data_dir="data")
+    assert seen == [("willow", "nhgm-v2", setup, range(FIRST_SEED, FIRST_SEED + 2))]
+    voc = matching_row(
+        experiment="voc", command="python paper/experiments/voc.py --models ngm-v2 --minutes 15 --device cuda"
+    )
+    TABLES["voc"].fresh(voc, 2, "cuda:1", None)
+    _, model, setup, _ = seen[-1]
+    assert (model, setup.device, setup.finetune, setup.blocks, setup.minutes) == (
+        "ngm-v2",
+        "cuda:1",
+        True,
+        2,
+        None,
+    )
+
+
+def test_every_row_of_matching_can_be_asked_for_again() -> None:
+    for table in ("willow", "voc"):
+        again = TABLES[table]
+        rows = verify.sample(read_rows(table, ROOT / "results"), again, 1000, 0, ["mean"])
+        assert len(rows) > 3
+        for one in rows:
+            (model,), setup = parse(BENCHMARKS[table], shlex.split(one["command"])[2:])
+            assert BENCHMARKS[table].row(model, setup.finetune) == one["model"]
+
+
+def test_rows_that_are_too_slow_for_a_cpu_have_to_be_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cheap = TABLES["willow"].cheap_models[0]
+    rows = [matching_row(model=name) for name in (cheap, "ehnn-mlp-finetuned")]
+    for asked, models in (((), [cheap]), ((["mean"],), [cheap, "ehnn-mlp-finetuned"]), (([], ["x"]), [])):
+        found = verify.sample(rows, TABLES["willow"], 9, 0, *asked)
+        assert sorted(one["model"] for one in found) == sorted(models)
+    write_rows("voc", [matching_row(experiment="voc")], tmp_path)
+    out = tmp_path / "verified.json"
+    given = ["--results", str(tmp_path), "--runs", "2", "--tables", "voc", "--out", str(out)]
+    monkeypatch.setitem(TABLES, "voc", replace(TABLES["voc"], fresh=lambda *_: [40.0, 42.0]))
+    assert verify.main([*given, "--datasets", "mean", "--device", "cuda"]) == 1
+    (check,) = json.loads(out.read_text())["checks"]
+    assert check["command"].endswith("--tables voc --datasets mean --device cuda --count 2 --runs 2 --seed 0")
+    assert verify.main(given) == 0
+    assert "no such row" in capsys.readouterr().out
+    assert json.loads(out.read_text())["checks"] == [check]  # nothing took its place
+
+
 @pytest.mark.parametrize("table", list(TABLES))
 def test_published_rows_can_be_trained_again(table: str) -> None:
     again = TABLES[table]
     found = verify.sample(read_rows(again.rows or table, ROOT / "results"), again, 1000, 0)
-    assert found
+    assert found or not again.cheap
     if table in ("benchmark", "graphs"):
         assert all(one["settings"]["search"] for one in found)
 

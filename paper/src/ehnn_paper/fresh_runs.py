@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from ehnn.datasets import load
@@ -17,6 +20,9 @@ from .graphs import table as _graphs
 from .hyperedges import models as _hyperedges
 from .k_edge.draws import RECIPES, DrawnKEdge, draw_of
 from .k_edge.recipes import SETTINGS
+from .matching.recipes import BENCHMARKS
+from .matching.script import parse
+from .matching.table import scores_of
 from .nodes.config import find_model, settings_of
 from .nodes.runs import train
 from .nodes.table import EPOCHS
@@ -37,6 +43,7 @@ class Again:
 
     Attributes:
         cheap: datasets whose models train in minutes on a CPU.
+        cheap_models: the only ones that do, or empty: all.
         fresh: ``(row, runs, device, data_dir)`` → test metric in percent of runs with fresh seeds.
         metric, selection: of the rows.
         rows: the file of the rows, where it does not have the name of the table.
@@ -47,6 +54,7 @@ class Again:
     metric: str = "accuracy"
     selection: tuple[str, ...] = ("validation",)
     rows: str | None = None
+    cheap_models: tuple[str, ...] = ()
 
 
 def _nodes(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
@@ -123,6 +131,17 @@ def _of_missing_reactions(
     ]
 
 
+def _of_matching(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
+    """As the row's command says, with other training pairs and parameters; the test pairs are the same."""
+    benchmark = BENCHMARKS[row["experiment"]]
+    (model,), setup = parse(benchmark, shlex.split(row["command"])[2:])
+    setup = replace(setup, device=device, data_dir=data_dir, minutes=None)  # the row's runs were whole
+    with TemporaryDirectory() as folder:
+        seeds = range(FIRST_SEED, FIRST_SEED + runs)
+        found = scores_of(benchmark, model, setup, seeds, Path(folder))
+    return [scores[row["selection"]][row["setting"]] for scores in found]
+
+
 def _searched(
     row: Mapping[str, Any], changed: Mapping[str, Any], compute: Callable[[Trial], Found]
 ) -> list[float]:
@@ -143,6 +162,7 @@ def _folder(data_dir: str | None) -> str:
     return found
 
 
+_CHEAP_MATCHERS = ("ehnn-mlp+", "ehnn-transformer+", "nhgm-v2+")
 TABLES: dict[str, Again] = {
     "nodes": Again(("zoo", "house-1", "house-0.6"), _nodes),
     "k-edge-draws": Again(SETTINGS, _of_k_edge),
@@ -155,4 +175,8 @@ TABLES: dict[str, Again] = {
         tuple(f"{kind}, {name}" for kind in ("pool", "swapped") for name in ("iAB_RBC_283", "iIT341")),
         _of_missing_reactions, "auroc", ("none",), "reactions",
     ),
+    "willow": Again(
+        ("mean",), _of_matching, "f1", ("validation", "last"), cheap_models=_CHEAP_MATCHERS,
+    ),
+    "voc": Again((), _of_matching, "f1", ("validation", "last")),
 }  # fmt: skip

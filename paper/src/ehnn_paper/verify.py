@@ -11,7 +11,13 @@ rows that are right fails by chance.
 Rows of node classification, of k-edge identification, of the benchmark, of hypergraph classification, of
 labels of hyperedges, of hyperedge prediction (AUROC), of the direction of reactions and of missing reactions
 are trained again, each with fresh seeds of splits (or draws of the data) and parameters; where a row chose
-among settings, so do the fresh runs. Keypoint matching takes too long on a CPU.
+among settings, so do the fresh runs. Keypoint matching is trained as the commands of its rows say, on other
+pairs of the same training images.
+
+A sample has rows that a CPU trains in minutes. ``--datasets`` and ``--models`` name others, such as those of
+PASCAL VOC:
+
+    python -m ehnn_paper.verify --tables voc --datasets mean --device cuda --runs 2
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import shlex
 import statistics
 import sys
 from collections.abc import Mapping, Sequence
@@ -60,7 +67,7 @@ class Check:
 
     def __str__(self) -> str:
         beside = f"{self.published:6.2f} published, {self.fresh:6.2f} fresh, margin {self.margin:.2f}"
-        name = f"{self.table:12} {self.setting:16} {self.model:22}"
+        name = f"{self.table:17} {self.setting:16} {self.model:22}"
         return f"{name} {beside}  {'holds' if self.holds else 'DOES NOT HOLD'}"
 
 
@@ -98,9 +105,18 @@ def difference(*sides: tuple[float, int]) -> tuple[float, float]:
 
 
 def sample(
-    rows: Sequence[dict[str, Any]], again: Again, count: int, seed: int, datasets: Sequence[str] = ()
+    rows: Sequence[dict[str, Any]],
+    again: Again,
+    count: int,
+    seed: int,
+    datasets: Sequence[str] = (),
+    models: Sequence[str] = (),
 ) -> list[Any]:
-    """At most ``count`` rows with a mean over several runs, at random; by default of the cheap datasets."""
+    """At most ``count`` rows with a mean over several runs, at random.
+
+    They are of the cheap datasets and models, unless either is named.
+    """
+    models = models or (() if datasets else again.cheap_models)
     datasets = datasets or again.cheap
     fit = [
         row
@@ -108,6 +124,7 @@ def sample(
         if row["metric"] == again.metric
         and row["selection"] in again.selection
         and row["setting"] in datasets
+        and (not models or row["model"] in models)
         and row["std"] is not None
     ]
     return random.Random(seed).sample(fit, min(count, len(fit)))
@@ -116,7 +133,8 @@ def sample(
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
-    parser.add_argument("--datasets", nargs="+", help="by default those that are cheap on a CPU")
+    parser.add_argument("--datasets", nargs="+", default=[], help="by default those that are cheap on a CPU")
+    parser.add_argument("--models", nargs="+", default=[], help="by default those that are cheap on a CPU")
     parser.add_argument("--count", type=int, default=2, help="rows of each table to train again")
     parser.add_argument("--runs", type=int, default=5, help="fresh runs of each")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
@@ -131,27 +149,31 @@ def main(arguments: list[str] | None = None) -> int:
     for table in given.tables:
         again = TABLES[table]
         rows = read_rows(again.rows or table, given.results)
-        for row in sample(rows, again, given.count, given.seed, given.datasets):
+        chosen = sample(rows, again, given.count, given.seed, given.datasets, given.models)
+        if not chosen:
+            print(f"{table:17} no such row; --datasets names those that are slow on a CPU", flush=True)
+        for row in chosen:
             checks.append(compare(table, row, again.fresh(row, given.runs, given.device, given.data_dir)))
             print(checks[-1], flush=True)
     if given.out is not None:
-        _report(given.out, given.tables, checks, _command(given), range(FIRST_SEED, FIRST_SEED + given.runs))
+        _report(given.out, checks, _command(given), range(FIRST_SEED, FIRST_SEED + given.runs))
     return int(not all(one.holds for one in checks))
 
 
 def _command(given: argparse.Namespace) -> str:
-    if given.tables == list(TABLES) and not given.datasets:
+    asked = {"--datasets": given.datasets, "--models": given.models}
+    asked["--device"] = [given.device] if given.device != "cpu" else []
+    words = [word for name, values in asked.items() if values for word in (name, *values)]
+    if given.tables == list(TABLES) and not words:
         return f"make verify-results COUNT={given.count} RUNS={given.runs} SEED={given.seed}"
-    words = ["python -m ehnn_paper.verify --tables", *given.tables]
-    words += ["--datasets", *given.datasets] if given.datasets else []
-    return " ".join([*words, f"--count {given.count} --runs {given.runs} --seed {given.seed}"])
+    counts = "--count", str(given.count), "--runs", str(given.runs), "--seed", str(given.seed)
+    return shlex.join(["python", "-m", "ehnn_paper.verify", "--tables", *given.tables, *words, *counts])
 
 
-def _report(
-    path: Path, tables: Sequence[str], checks: Sequence[Check], command: str, seeds: Sequence[int]
-) -> None:
-    """Write each check with where it comes from; those of tables that were not asked for stay."""
+def _report(path: Path, checks: Sequence[Check], command: str, seeds: Sequence[int]) -> None:
+    """Write each check with where it comes from; those of tables without a new one stay."""
     there = json.loads(path.read_text())["checks"] if path.exists() else []
+    tables = {one.table for one in checks}
     kept = [check for check in there if check["table"] not in tables]
     about = provenance(command, seeds=seeds)
     new = [asdict(one) | {"holds": one.holds} | about for one in checks]
