@@ -3,56 +3,52 @@
     make verify-results
     python -m ehnn_paper.verify --count 20 --runs 10 --tables nodes --datasets zoo ntu2012 --device cuda
 
-A row holds if its mean is within two standard errors of the fresh mean (of the difference of the two). Of
-rows that are right, one in twenty fails by chance. Rows of node classification, of k-edge identification, of
-the benchmark, of hypergraph classification, of labels of hyperedges, of hyperedge prediction (AUROC) and of
-the direction of reactions are trained again, each with fresh seeds of splits (or draws of the data) and
-parameters; where a row chose among settings, so do the fresh runs. Keypoint matching and missing reactions
-take too long on a CPU.
+A row holds if Welch's two-sided t-test at 5 % does not tell its mean from the fresh one. The standard error
+of their difference is √(s₁²/n₁ + s₂²/n₂), from the spread of both sides. The factor on it is the quantile of
+Student's t: 2.3 for 5 and 5 runs of equal spread, more for fewer, 1.96 for many. About one in twenty of the
+rows that are right fails by chance.
+
+Rows of node classification, of k-edge identification, of the benchmark, of hypergraph classification, of
+labels of hyperedges, of hyperedge prediction (AUROC), of the direction of reactions and of missing reactions
+are trained again, each with fresh seeds of splits (or draws of the data) and parameters; where a row chose
+among settings, so do the fresh runs. Keypoint matching is trained as the commands of its rows say, on other
+pairs of the same training images.
+
+A sample has rows that a CPU trains in minutes. ``--datasets`` and ``--models`` name others, such as those of
+PASCAL VOC:
+
+    python -m ehnn_paper.verify --tables voc --datasets mean --device cuda --runs 2
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
-import os
 import random
+import shlex
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from scipy.stats import t as student_t
+
 from ehnn._utils.folders import write_json
-from ehnn.datasets import load
-from ehnn.training import fit
 
-from .benchmark import table as _benchmark
-from .edge_labels import data as _edge_data
-from .edge_labels import models as _edge_models
-from .graphs import table as _graphs
-from .hyperedges import models as _hyperedges
-from .k_edge.draws import RECIPES, DrawnKEdge, draw_of
-from .k_edge.recipes import SETTINGS
-from .nodes.config import find_model, settings_of
-from .nodes.runs import train
-from .nodes.table import EPOCHS
-from .reactions import direction_table as _direction
-from .reactions.data import load_reactions
-from .results import provenance, read_rows, steps_of
-from .sweep import Found, Trial
+from .fresh_runs import FIRST_SEED, TABLES, Again
+from .results import provenance, read_rows
 
-FIRST_SEED = 500_000
-"""Seeds that neither published rows nor searches have."""
-LEAST_ERROR = 0.05
-"""Half of the last digit of the tables, in points: runs that are all perfect have no spread."""
+LEVEL = 0.05
+"""The share of right rows that fail by chance."""
+LEAST_MARGIN = 0.1
+"""The last digit of the tables, in points: runs that are all perfect have no spread."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """A published row beside fresh runs; accuracies in percent."""
+    """A published row beside fresh runs, in percent; ``margin`` is the largest difference that holds."""
 
     table: str
     setting: str
@@ -62,158 +58,83 @@ class Check:
     fresh: float
     fresh_runs: int
     standard_error: float
+    margin: float
 
     @property
     def holds(self) -> bool:
-        """Whether the means are within two standard errors of their difference."""
-        return abs(self.published - self.fresh) <= 2 * self.standard_error + 1e-9
+        """Whether the difference of the means is within the margin."""
+        return abs(self.published - self.fresh) <= self.margin + 1e-9
 
     def __str__(self) -> str:
-        beside = f"{self.published:6.2f} published, {self.fresh:6.2f} ± {self.standard_error:.2f} fresh"
-        name = f"{self.table:12} {self.setting:16} {self.model:22}"
+        beside = f"{self.published:6.2f} published, {self.fresh:6.2f} fresh, margin {self.margin:.2f}"
+        name = f"{self.table:17} {self.setting:16} {self.model:22}"
         return f"{name} {beside}  {'holds' if self.holds else 'DOES NOT HOLD'}"
 
 
-def compare(row: Mapping[str, Any], values: Sequence[float]) -> Check:
-    """The row of a table and the accuracies of fresh runs.
+def compare(table: str, row: Mapping[str, Any], values: Sequence[float]) -> Check:
+    """The row of a table and the figures of fresh runs.
 
-    >>> row = {"experiment": "nodes", "setting": "zoo", "model": "mlp", "mean": 90.0, "std": 3.0, "runs": 9}
-    >>> compare(row, [91.0, 93.0, 92.0]).holds, compare(row, [70.0, 72.0, 71.0]).holds
+    >>> row = {"setting": "zoo", "model": "mlp", "mean": 90.0, "std": 3.0, "runs": 9}
+    >>> compare("nodes", row, [91.0, 93.0, 92.0]).holds, compare("nodes", row, [70.0, 72.0, 71.0]).holds
     (True, False)
     """
     draws = (row.get("settings") or {}).get("draws")  # of such rows std is over draws, each of several runs
-    error = math.sqrt(row["std"] ** 2 / (draws or row["runs"]) + statistics.variance(values) / len(values))
-    name = row["experiment"], row["setting"], row["model"]
-    error = max(error, LEAST_ERROR)
-    return Check(*name, row["mean"], row["runs"], statistics.mean(values), len(values), error)
+    sides = (row["std"], draws or row["runs"]), (statistics.stdev(values), len(values))
+    error, margin = difference(*sides)
+    name = table, row["setting"], row["model"]
+    return Check(*name, row["mean"], row["runs"], statistics.mean(values), len(values), error, margin)
+
+
+def difference(*sides: tuple[float, int]) -> tuple[float, float]:
+    """The standard error of a difference of two means, and the largest that Welch's t-test lets pass.
+
+    Args:
+        sides: sample deviation and number of runs of each mean.
+
+    >>> error, margin = difference((1.0, 5), (1.0, 5))  # 8 degrees of freedom: a factor of 2.31
+    >>> round(error, 3), round(margin, 3)
+    (0.632, 1.458)
+    """
+    parts = [(std**2 / runs, runs - 1) for std, runs in sides]
+    square = sum(part for part, _ in parts)
+    if square == 0:
+        return 0.0, LEAST_MARGIN
+    freedom = square**2 / sum(part**2 / left for part, left in parts)
+    error = square**0.5
+    return error, max(LEAST_MARGIN, float(student_t.ppf(1 - LEVEL / 2, freedom)) * error)
 
 
 def sample(
-    rows: Sequence[dict[str, Any]], datasets: Sequence[str], count: int, seed: int, metric: str = "accuracy"
+    rows: Sequence[dict[str, Any]],
+    again: Again,
+    count: int,
+    seed: int,
+    datasets: Sequence[str] = (),
+    models: Sequence[str] = (),
 ) -> list[Any]:
-    """At most ``count`` rows of these datasets with a mean ``metric`` over several runs, at random."""
+    """At most ``count`` rows with a mean over several runs, at random.
+
+    They are of the cheap datasets and models, unless either is named.
+    """
+    models = models or (() if datasets else again.cheap_models)
+    datasets = datasets or again.cheap
     fit = [
         row
         for row in rows
-        if (row["metric"], row["selection"]) == (metric, "validation")
+        if row["metric"] == again.metric
+        and row["selection"] in again.selection
         and row["setting"] in datasets
-        and row["runs"] > 1
+        and (not models or row["model"] in models)
+        and row["std"] is not None
     ]
     return random.Random(seed).sample(fit, min(count, len(fit)))
-
-
-@dataclass(frozen=True)
-class Again:
-    """How rows of a table are trained again.
-
-    Attributes:
-        cheap: datasets whose models train in minutes on a CPU.
-        fresh: ``(row, runs, device, data_dir)`` → test metric in percent of runs with fresh seeds.
-        metric: of the rows.
-    """
-
-    cheap: tuple[str, ...]
-    fresh: Callable[[Mapping[str, Any], int, str, str | None], list[float]]
-    metric: str = "accuracy"
-
-
-def _nodes(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
-    dataset, model = row["setting"], row["model"]
-    settings, seeds = settings_of(model, dataset), list(range(FIRST_SEED, FIRST_SEED + runs))
-    h = find_model(model).prepare(load(dataset, data_dir)).to(device)
-    config = settings.train_config(EPOCHS, model)
-    return [
-        record["test"] for record in train(h, dataset, model, settings, config, None, device, False, seeds)
-    ]
-
-
-def _of_k_edge(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
-    """Each run on a draw of the data of its own, so ``runs`` draws."""
-    found = []
-    for seed in range(FIRST_SEED, FIRST_SEED + runs):
-        task = DrawnKEdge([draw_of(row["setting"], seed, device)], 1)
-        recipe, epochs = RECIPES[row["model"]], steps_of(row["command"])
-        result = fit(recipe.make, task, [seed], recipe.config(epochs), device=device, quiet=True)
-        found += result.selected("validation")
-    return found
-
-
-def _of_benchmark(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
-    changed = {"runs": runs, "first_seed": FIRST_SEED}
-    return _searched(row, changed, lambda trial: _benchmark.compute(device, _folder(data_dir), trial))
-
-
-def _of_graphs(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
-    """Five folds, whatever ``runs`` is."""
-    return _searched(
-        row, {"seed": FIRST_SEED}, lambda trial: _graphs.compute(device, _folder(data_dir), trial)
-    )
-
-
-def _of_edge_labels(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
-    def accuracy(seed: int) -> float:
-        data = _edge_data.load(row["setting"], seed, data_dir)
-        return float(_edge_models.measure(row["model"], data, seed, device)["accuracy"])
-
-    return [accuracy(seed) for seed in range(FIRST_SEED, FIRST_SEED + runs)]
-
-
-def _of_hyperedges(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
-    """Each run takes the setting of the table that is best on its validation hyperedges."""
-    dataset, model = row["setting"], row["model"]
-    count = len(_hyperedges.choices(dataset)) if model in _hyperedges.TRAINED else 1
-    found = []
-    for seed in range(FIRST_SEED, FIRST_SEED + runs):
-        cells = [_hyperedges.Cell(dataset, None, model, choice, seed) for choice in range(count)]
-        tried = [_hyperedges.compute(cell, device, data_dir) for cell in cells]
-        found.append(max(tried, key=lambda one: one["valid"])[row["metric"]])
-    return found
-
-
-def _of_reactions(row: Mapping[str, Any], runs: int, device: str, data_dir: str | None) -> list[float]:
-    """Other folds than those of the table, at most five."""
-    reactions = load_reactions(row["setting"].removeprefix("direction, "), data_dir)
-    return [
-        _direction.measure(row["model"], reactions, split, FIRST_SEED)["accuracy"]
-        for split in range(min(runs, _direction.SPLITS))
-    ]
-
-
-def _searched(
-    row: Mapping[str, Any], changed: Mapping[str, Any], compute: Callable[[Trial], Found]
-) -> list[float]:
-    """Every setting of the row with ``changed`` values; each run takes that of its best validation."""
-    tried = [
-        compute(Trial(row["setting"], row["model"], int(number), {**settings, **changed}))
-        for number, settings in row["settings"]["search"].items()
-    ]
-    by_run = zip(*(found["valid"] for found in tried), strict=True)
-    best = [values.index(max(values)) for values in by_run]
-    return [tried[i]["test"][run] for run, i in enumerate(best)]
-
-
-def _folder(data_dir: str | None) -> str:
-    found = data_dir or os.environ.get("EHNN_DATA")
-    if not found:
-        raise ValueError("the data folder is needed: --data-dir DIR, or EHNN_DATA=DIR")
-    return found
-
-
-TABLES = {
-    "nodes": Again(("zoo", "house-1", "house-0.6"), _nodes),
-    "k-edge-draws": Again(SETTINGS, _of_k_edge),
-    "benchmark": Again(("zoo", "house-1"), _of_benchmark),
-    "graphs": Again(("imdb-wri-form", "imdb-wri-genre", "imdb-wri-genre-m"), _of_graphs),
-    "edge-labels": Again(("iAB_RBC_283", "iAF692", "iHN637"), _of_edge_labels),
-    "hyperedges": Again(("house-committees",), _of_hyperedges, "auroc-hard"),
-    "reactions": Again(("direction, iAB_RBC_283", "direction, iIT341"), _of_reactions),
-}
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
-    parser.add_argument("--datasets", nargs="+", help="by default those that are cheap on a CPU")
+    parser.add_argument("--datasets", nargs="+", default=[], help="by default those that are cheap on a CPU")
+    parser.add_argument("--models", nargs="+", default=[], help="by default those that are cheap on a CPU")
     parser.add_argument("--count", type=int, default=2, help="rows of each table to train again")
     parser.add_argument("--runs", type=int, default=5, help="fresh runs of each")
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
@@ -222,30 +143,37 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--results", default="results", help="folder of the published rows")
     parser.add_argument("--out", type=Path, help="JSON file of the report")
     given = parser.parse_args(arguments)
+    if given.runs < 2:
+        parser.error(f"--runs must be at least 2, which have a spread, got {given.runs}")
     checks = []
     for table in given.tables:
-        again, rows = TABLES[table], read_rows(table, given.results)
-        for row in sample(rows, given.datasets or again.cheap, given.count, given.seed, again.metric):
-            checks.append(compare(row, again.fresh(row, given.runs, given.device, given.data_dir)))
+        again = TABLES[table]
+        rows = read_rows(again.rows or table, given.results)
+        chosen = sample(rows, again, given.count, given.seed, given.datasets, given.models)
+        if not chosen:
+            print(f"{table:17} no such row; --datasets names those that are slow on a CPU", flush=True)
+        for row in chosen:
+            checks.append(compare(table, row, again.fresh(row, given.runs, given.device, given.data_dir)))
             print(checks[-1], flush=True)
     if given.out is not None:
-        _report(given.out, given.tables, checks, _command(given), range(FIRST_SEED, FIRST_SEED + given.runs))
+        _report(given.out, checks, _command(given), range(FIRST_SEED, FIRST_SEED + given.runs))
     return int(not all(one.holds for one in checks))
 
 
 def _command(given: argparse.Namespace) -> str:
-    if given.tables == list(TABLES) and not given.datasets:
+    asked = {"--datasets": given.datasets, "--models": given.models}
+    asked["--device"] = [given.device] if given.device != "cpu" else []
+    words = [word for name, values in asked.items() if values for word in (name, *values)]
+    if given.tables == list(TABLES) and not words:
         return f"make verify-results COUNT={given.count} RUNS={given.runs} SEED={given.seed}"
-    words = ["python -m ehnn_paper.verify --tables", *given.tables]
-    words += ["--datasets", *given.datasets] if given.datasets else []
-    return " ".join([*words, f"--count {given.count} --runs {given.runs} --seed {given.seed}"])
+    counts = "--count", str(given.count), "--runs", str(given.runs), "--seed", str(given.seed)
+    return shlex.join(["python", "-m", "ehnn_paper.verify", "--tables", *given.tables, *words, *counts])
 
 
-def _report(
-    path: Path, tables: Sequence[str], checks: Sequence[Check], command: str, seeds: Sequence[int]
-) -> None:
-    """Write each check with where it comes from; those of tables that were not asked for stay."""
+def _report(path: Path, checks: Sequence[Check], command: str, seeds: Sequence[int]) -> None:
+    """Write each check with where it comes from; those of tables without a new one stay."""
     there = json.loads(path.read_text())["checks"] if path.exists() else []
+    tables = {one.table for one in checks}
     kept = [check for check in there if check["table"] not in tables]
     about = provenance(command, seeds=seeds)
     new = [asdict(one) | {"holds": one.holds} | about for one in checks]

@@ -34,7 +34,8 @@ def test_a_command_read_again_asks_for_the_same() -> None:
     for benchmark, given in cases:
         setup = setup_of(benchmark, **given)
         words = command(benchmark, "ehnn-transformer", setup, range(1)).split()[2:]
-        again = parse(benchmark, words)
+        models, again = parse(benchmark, words)
+        assert models == ["ehnn-transformer"]
         assert again == replace(setup, epochs=benchmark.epochs, iterations=benchmark.iterations)
 
 

@@ -23,7 +23,7 @@ from ehnn_paper.matching.prepare import Setup, prepare
 from ehnn_paper.matching.recipes import VOC, Benchmark, Recipe
 from ehnn_paper.matching.run import make_task, run, run_folder
 from ehnn_paper.matching.storage import NAME, load_matcher
-from ehnn_paper.matching.table import command, draw, reproduce, table
+from ehnn_paper.matching.table import command, draw, reproduce, scores_of, table
 from ehnn_paper.matching.task import Matching
 from ehnn_paper.results import read_rows
 
@@ -169,6 +169,8 @@ def test_a_table_is_written_resumed_and_drawn(setup: Setup, tmp_path: Path) -> N
     again = reproduce(PAINTED, ["ehnn-mlp"], setup, **where)
     assert "done before" in said[-1]
     assert [r["mean"] for r in again] == [r["mean"] for r in rows]
+    (scores,) = scores_of(PAINTED, "ehnn-mlp", setup, [0], tmp_path / "runs")  # finds the finished run
+    assert scores["validation"]["mean"] == found["ehnn-mlp", "validation", "mean"]["mean"]
     columns, lines = table(PAINTED, rows)
     assert columns == ["model", "chosen", "car", "dk", "mean", "rotated", "2 outliers"]
     assert ["ehnn-mlp", "paper", "90.00", "80.00", "85.00", "", ""] in lines

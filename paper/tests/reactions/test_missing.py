@@ -1,10 +1,13 @@
 """Missing reactions: negatives, columns, and that no answer is in the input."""
 
+from itertools import chain
+
 import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
 
+from ehnn_paper.reactions import missing_table
 from ehnn_paper.reactions.missing import Ask, Network, Prepare, balance
 from ehnn_paper.reactions.missing_table import MODELS, measure, pool, swapped
 from ehnn_paper.reactions.net import ReactionScorer
@@ -111,3 +114,22 @@ def test_every_model_is_measured(network, kind, model, monkeypatch):
     assert 0 <= found["auroc"] <= 100
     if (kind, model) == ("swapped", "size"):
         assert found["auroc"] == 50
+
+
+@pytest.mark.parametrize("kind", ["pool", "swapped"])
+def test_another_seed_deals_other_folds_and_negatives(network, kind, monkeypatch):
+    asked, drawn = [], []
+
+    def protocol(fit, network, known, hidden, seed):
+        asked.append(hidden.tolist())
+        drawn.append((seed, fit.keywords["seeds"]))
+        return np.array([1.0, 0.0]), np.array([1.0, 0.0])
+
+    monkeypatch.setattr(missing_table, kind, protocol)
+    for seed in (0, 7):
+        for split in range(5):
+            measure(kind, "size", network, split, seed)
+    for folds in (asked[:5], asked[5:]):
+        assert sorted(chain(*folds)) == list(range(40))
+    assert sorted(map(sorted, asked[:5])) != sorted(map(sorted, asked[5:]))
+    assert drawn == [(i, [0]) for i in range(5)] + [(7 + i, [7]) for i in range(5)]

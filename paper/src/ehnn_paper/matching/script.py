@@ -29,9 +29,10 @@ def main(name: str, description: str | None, arguments: Sequence[str] | None = N
         print(f"Drawn: {path}")
 
 
-def parse(benchmark: Benchmark, arguments: Sequence[str]) -> Setup:
-    """What a command line asks for."""
-    return _setup(benchmark, _parser(benchmark, None).parse_args(arguments))
+def parse(benchmark: Benchmark, arguments: Sequence[str]) -> tuple[list[str], Setup]:
+    """The models that a command line names, and what else it asks for."""
+    given = _parser(benchmark, None).parse_args(arguments)
+    return given.models, _setup(benchmark, given)
 
 
 def _setup(benchmark: Benchmark, given: argparse.Namespace) -> Setup:

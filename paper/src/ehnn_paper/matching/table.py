@@ -93,6 +93,22 @@ def _reproduce(
     return rows
 
 
+def scores_of(
+    benchmark: Benchmark, model: str, setup: Setup, seeds: Sequence[int], runs_dir: Path
+) -> list[Scores]:
+    """The scores of a model with each seed, without rows of a table."""
+    if setup.options:
+        benchmark = benchmark.with_options([model], setup.options)
+    with precision(setup):
+        ready = prepare(benchmark, setup)
+        folders = [run_folder(runs_dir, benchmark, model, setup, seed, ready.digest) for seed in seeds]
+        runs = [
+            run(benchmark, model, ready, setup, seed, folder)
+            for seed, folder in zip(seeds, folders, strict=True)
+        ]
+    return [done["scores"] for done in runs]
+
+
 @contextmanager
 def precision(setup: Setup) -> Iterator[None]:
     """Products and convolutions on a GPU in float32 as asked for; PyTorch's convolutions would use TF32."""

@@ -35,15 +35,17 @@ MODELS: dict[str, tuple[Callable[..., Callable[[Ask], np.ndarray]], dict[str, An
 Answer = tuple[np.ndarray, np.ndarray]
 
 
-def measure(kind: str, model: str, network: Network, split: int) -> dict[str, Any]:
-    """AUROC and average precision in percent of a split, a fifth of whose reactions are hidden."""
+def measure(kind: str, model: str, network: Network, split: int, seed: int = 0) -> dict[str, Any]:
+    """AUROC and average precision in percent of a split, a fifth of whose reactions are hidden.
+
+    ``seed`` deals the folds. Fold ``split`` of five is hidden.
+    """
     protocol = {"pool": pool, "swapped": swapped}[kind]
     real = np.flatnonzero(network.real)
-    hidden = folds(real, FOLDS, seed=0) == split
+    hidden = folds(real, FOLDS, seed) == split
     fit, setting = MODELS[model]
-    scores, answers = protocol(
-        partial(fit, setting=setting, seeds=SEEDS), network, real[~hidden], real[hidden], split
-    )
+    fit = partial(fit, setting=setting, seeds=[seed + one for one in SEEDS])
+    scores, answers = protocol(fit, network, real[~hidden], real[hidden], seed + split)
     return {
         "auroc": 100 * auroc(scores, answers),
         "ap": 100 * average_precision(scores, answers),
@@ -54,28 +56,28 @@ def measure(kind: str, model: str, network: Network, split: int) -> dict[str, An
 Fit = Callable[[list[Ask]], Callable[[Ask], np.ndarray]]
 
 
-def swapped(fit: Fit, network: Network, known: np.ndarray, asked: np.ndarray, split: int) -> Answer:
-    """Scores and answers: asked reactions against half-swapped copies of them."""
+def swapped(fit: Fit, network: Network, known: np.ndarray, asked: np.ndarray, seed: int) -> Answer:
+    """Scores and answers: asked reactions against half-swapped copies of them, drawn by ``seed``."""
     rows, part = network.rows, folds(known, PARTS, seed=1)
     parts = [
         Ask.of(network, rows[known[part != i]], rows[known[part == i]],
-               half_swapped(rows[known[part == i]], seed=100 * split + i))
+               half_swapped(rows[known[part == i]], seed=100 * seed + i))
         for i in range(PARTS)
     ]  # fmt: skip
-    ask = Ask.of(network, rows[known], rows[asked], half_swapped(rows[asked], seed=100 * split + PARTS))
+    ask = Ask.of(network, rows[known], rows[asked], half_swapped(rows[asked], seed=100 * seed + PARTS))
     return fit(parts)(ask), ask.answers
 
 
-def pool(fit: Fit, network: Network, known: np.ndarray, asked: np.ndarray, split: int) -> Answer:
+def pool(fit: Fit, network: Network, known: np.ndarray, asked: np.ndarray, seed: int) -> Answer:
     """Scores and answers: asked reactions against the reactions of the pool that the model does not have.
 
     Known reactions are told from candidates without an answer, asked ones among them. No candidate is scored
-    by a model that was trained on it: there are two halves, and a model for each.
+    by a model that was trained on it: there are two halves, dealt by ``seed``, and a model for each.
     """
     rows, part = network.rows, folds(known, PARTS, seed=1)
     open_ = np.concatenate([asked, np.flatnonzero(~network.real)])
     answers = np.repeat([1.0, 0.0], [len(asked), len(open_) - len(asked)])
-    share = np.random.default_rng(split).permutation(len(open_)) % (2 * PARTS)
+    share = np.random.default_rng(seed).permutation(len(open_)) % (2 * PARTS)
     scores = np.zeros(len(open_))
     for half in range(2):
         parts = [
