@@ -117,6 +117,8 @@ def test_a_network_takes_negative_weights(h: ehnn.Hypergraph) -> None:
         ({"dropout": "a"}, "dropout must be a number, got 'a'"),
         ({"weight_decay": None}, "weight_decay must be a number, got None"),
         ({"device": None}, "device None is not available"),
+        ({"device": "meta"}, "device must be one that holds numbers: .*'cpu', 'cuda', .* got 'meta'"),
+        ({"device": "xla"}, "device 'xla' is not available: .*$"),
         ({"class_weight": {0: "a"}}, "class_weight must map classes to numbers, got 'a'"),
         ({"budget": "slow"}, "budget must be one of"),
     ],

@@ -34,6 +34,8 @@ from .models import Factory, Plan
 from .portfolio.budget import seconds_of
 from .room import within
 
+_DEVICES = "'auto', 'cpu', 'cuda', 'cuda:1', …"
+
 Self = TypeVar("Self", bound="Estimator")
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
@@ -95,7 +97,7 @@ class Estimator:
         patience: stop after so many epochs without a better validation metric; None never does.
         validation_fraction: of the labels, kept out of training to select the epoch; 0: the last epoch.
         random_state: the seed of everything random.
-        device: ``"cpu"``, ``"cuda"``, …, or ``"auto"``: a GPU if there is one.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, …, or ``"auto"``: a GPU if there is one.
         budget: time for ``model="auto"``: ``"fast"``, ``"default"``, ``"best"`` or seconds. Members that
             would take longer, by estimates from the sizes of the data, are left out: the same data give the
             same members. A fit that takes four times as long (or longer than the seconds given) stops: see
@@ -202,8 +204,11 @@ class Estimator:
         try:
             device = torch.device(self.device)
             torch.empty(0, device=device)
-        except (RuntimeError, AssertionError, TypeError) as error:
-            raise ValueError(f"device {self.device!r} is not available: {error}") from error
+        except (RuntimeError, AssertionError, TypeError, ImportError) as error:
+            why = str(error).partition("\n")[0]
+            raise ValueError(f"device {self.device!r} is not available: {why}") from error
+        if device.type == "meta":
+            raise ValueError(f"device must be one that holds numbers: {_DEVICES}, got {self.device!r}")
         return device
 
     @property
@@ -247,6 +252,7 @@ class Estimator:
         """A ValueError for parameters that no `fit` would take, before there is anything to fit."""
         plan = self._plan()
         self._config(validated=True)
+        self._device()
         if self.model == "auto":
             plan = replace(plan, model="ehnn-mlp")
         if isinstance(plan.model, str):
