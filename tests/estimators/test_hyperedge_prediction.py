@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 import ehnn
 from ehnn.estimators import hyperedges
-from ehnn.estimators.scorers import MeanScorer, pair_products
+from ehnn.estimators.models import Plan
+from ehnn.estimators.scorers import MeanScorer, OverlapScorer, make_scorer, pair_products
 from ehnn.estimators.set_members import SetMembers
+from ehnn.nn.named import NAMED
 from ehnn.tasks.hyperedges import (
     CONNECTED,
     SAMPLERS,
@@ -389,6 +391,14 @@ def test_overlaps_are_learned_and_pooling_cannot(ring: list[list[int]]) -> None:
 def test_other_models(ring: list[list[int]], model: str) -> None:
     fitted = ehnn.HyperedgePredictor(model=model, width=8, epochs=2).fit(ring)
     assert fitted.predict_proba([[0, 1], [2, 5, 9]]).shape == (2, 2)
+
+
+def test_every_name_is_the_network_that_it_says() -> None:
+    for name, known in NAMED.items():
+        if name.startswith("ehnn-"):
+            scorer = make_scorer(Plan(name, 8), 3, edge_features=False)
+            assert isinstance(scorer, OverlapScorer)
+            assert isinstance(scorer.nodes, known.kind), name
 
 
 def test_own_scorer(ring: list[list[int]]) -> None:
