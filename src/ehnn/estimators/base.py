@@ -36,6 +36,8 @@ from .room import within
 
 _DEVICES = "'auto', 'cpu', 'cuda', 'cuda:1', …"
 
+_BY_NAME = "a model given by name"
+
 Self = TypeVar("Self", bound="Estimator")
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
@@ -85,7 +87,8 @@ class Estimator:
         model: ``"auto"``: simple and neural members are compared on held-out labels and averaged (see
             ``leaderboard_``); or one alone: ``"ehnn-mlp"``, ``"ehnn-transformer"``, a baseline, or a factory
             ``(d_in, d_out) -> nn.Module`` of a module with ``module(h) -> [rows, d_out]``.
-        width: channels between the layers.
+        width: channels between the layers. It, ``dropout`` and ``options`` are of models given by name: a
+            factory does not get them, and they are refused beside one.
         dropout: between the layers.
         options: further arguments of the layer or baseline; with ``model="auto"``, of EHNN-MLP.
         features: of nodes: ``"given"``, ``"structural"`` (degrees, orders: see `structural_features`),
@@ -198,6 +201,23 @@ class Estimator:
                 raise ValueError(f"{name} must be True or False, got {value!r}")
         return Plan(self.model, as_count(self.width, "width", 1), self.dropout, self.options)
 
+    def _unread(self) -> dict[str, str]:
+        """Settings that `model` does not read, and what would read each."""
+        return {} if isinstance(self.model, str) else dict.fromkeys(("width", "dropout", "options"), _BY_NAME)
+
+    def _plan_to_fit(self) -> Plan:
+        """`_plan`, after a ValueError for a setting that was given and that the model would ignore."""
+        plan, defaults = self._plan(), {f.name: f.default for f in dataclasses.fields(self)}
+        for name, reader in self._unread().items():
+            value = getattr(self, name)
+            if value is not defaults[name] and not _same(value, defaults[name]):
+                model = f"model {self.model!r}" if isinstance(self.model, str) else "a model from a factory"
+                raise ValueError(
+                    f"{name}={short(value)} would be ignored: {model} has no such setting, {reader} has; "
+                    f"leave {name} out"
+                )
+        return plan
+
     def _device(self) -> torch.device:
         if self.device == "auto":
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -250,7 +270,7 @@ class Estimator:
 
     def check_settings(self) -> None:
         """A ValueError for parameters that no `fit` would take, before there is anything to fit."""
-        plan = self._plan()
+        plan = self._plan_to_fit()
         self._config(validated=True)
         self._device()
         if self.model == "auto":

@@ -115,7 +115,7 @@ class HyperedgePredictor(Estimator):
             h: a hypergraph, in any form that `as_hypergraph` takes.
         """
         assert isinstance(self, HyperedgePredictor)
-        plan, device = self._plan(), self._device()
+        plan, device = self._plan_to_fit(), self._device()
         batch_size, sketch = as_count(self.batch_size, "batch_size", 2), as_count(self.sketch, "sketch")
         allowed = self._seconds()
         graph = as_hypergraph(h).to("cpu")
