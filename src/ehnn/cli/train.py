@@ -191,15 +191,11 @@ _OF_ONE_MODEL = ("lr", "weight_decay", "patience", "valid")
 def _unread(context: typer.Context, model: str) -> list[str]:
     """Remarks on options that were given and that the model does not read.
 
-    `HyperedgePredictor` reads all, except that it reads a budget only with ``auto`` and as seconds.
+    `HyperedgePredictor` reads all with ``auto``, whose networks are trained as a single one is.
     """
-    if context.params["task"] != "hyperedges":
-        unread = _OF_ONE_MODEL if model == "auto" else ("budget",)
-        return [f"{_option(n)} is not read with --model {model}" for n in _given(context) if n in unread]
-    timed = model == "auto" and not isinstance(as_budget(context.params["budget"]), str)
-    if "budget" not in _given(context) or timed:
-        return []
-    return ["--budget is read with --task hyperedges as a number of seconds, and with --model auto alone"]
+    of_auto = () if context.params["task"] == "hyperedges" else _OF_ONE_MODEL
+    unread = of_auto if model == "auto" else ("budget",)
+    return [f"{_option(n)} is not read with --model {model}" for n in _given(context) if n in unread]
 
 
 def _given(context: typer.Context) -> list[str]:
