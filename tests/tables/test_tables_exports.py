@@ -66,6 +66,14 @@ def test_words_within_names_are_not_told() -> None:
     assert baskets("a b c and d", "a b", "c d").remarks == ()
 
 
+def test_several_names_for_none_are_told_together() -> None:
+    table = pd.DataFrame({"node": list("abcde"), "edge": ["e", "nan", "none", "e", "nan"]})
+    told = ehnn.tables.read(table, task="nodes").remarks
+    assert told[0].startswith(
+        "the table: column 'edge' has the names 'nan', 'none' in 3 rows; where it means"
+    )
+
+
 @pytest.mark.parametrize("name", ["#N/A", "#REF!", "\\N", "(null)", "<NA>", "unknown", "-"])
 def test_names_and_classes_that_programs_write_for_none_are_told(name: str) -> None:
     """Else all rows whose set was not found would be one large set."""
