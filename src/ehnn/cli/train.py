@@ -10,7 +10,7 @@ import typer
 from .errors import choose, fail, pick_device, readable_errors
 from .lazy import LazyGroup
 from .plugins import commands_of
-from .table_options import Names, NodesFile, TableOptions, with_options
+from .table_options import ClassWeight, Names, NodesFile, TableOptions, with_options
 
 
 class Tasks(LazyGroup):
@@ -109,14 +109,7 @@ def own_data(
     ] = None,
     lr: Annotated[Real, typer.Option(show_default=OWN, help="Learning rate.")] = None,
     weight_decay: Annotated[Real, typer.Option(show_default=OWN, help="Weight decay.")] = None,
-    class_weight: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            metavar="balanced",
-            show_default="each label weighs the same",
-            help="Each class weighs the same, however rare it is.",
-        ),
-    ] = None,
+    class_weight: ClassWeight = None,
     runs: Annotated[
         int, typer.Option(min=1, help="Split and train this many times; print mean ± deviation.")
     ] = 1,

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 import typer
 
 from ehnn._utils.folders import RunFolder, write_json
 from ehnn._utils.optional import require
 from ehnn.estimators.supervised import hold_out
+from ehnn.estimators.weights import counted
 
 from .errors import choose
 from .fit_labels import LabelRun
@@ -89,9 +91,16 @@ class Search:
                 for part in (False, True)
             ]
             fitted = run.kind(**parameters).fit(data.h, parts[0])
-            logits, targets = fitted._logits(data.h).unsqueeze(0), fitted.targets_
-            found.append(float(targets.metric(logits, targets.encode(parts[1], judged=True))))
+            logits, targets = fitted._decided(fitted._logits(data.h)).unsqueeze(0), fitted.targets_
+            target = targets.encode(parts[1], judged=True)
+            found.append(float(targets.metric(logits, target, self._weight(run, visible))))
         return float(np.mean(found))
+
+    def _weight(self, run: LabelRun, visible: list[Any]) -> torch.Tensor | None:
+        """``[rows]`` weights of the labels, as a trial has them; None where all are the same."""
+        by_class = self.request.settings.get("class_weight")
+        weight = counted(run.targets, run.targets.encode(visible), None, by_class)[1]
+        return None if weight is None else torch.from_numpy(weight)
 
     def _split(self, data: Any, settings: dict[str, Any], split: int) -> tuple[LabelRun, list[Any]]:
         """A run with these settings and a seed of its own, and its labels without those of the test part."""
