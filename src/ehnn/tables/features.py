@@ -9,6 +9,7 @@ from ehnn.io._csv_table import Table
 
 from .columns import Feature, learn_feature, values_of
 from .feature_doubts import (
+    alike_texts,
     counts_rows,
     first_of,
     formatted_numbers,
@@ -89,6 +90,7 @@ def _learned(
     doubts = [
         formatted_numbers(f, columns)
         or joined_texts(f, columns)
+        or alike_texts(f, columns)
         or many_classes(f, columns, count)
         or odd_numbers(f, columns, count)
         for f in features

@@ -21,7 +21,7 @@ from ehnn.io._cells import NO_NAME
 from ehnn.io._csv_roles import read_roles, role_words
 from ehnn.io._csv_sides import Side, as_floats
 from ehnn.io._csv_table import Table
-from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
+from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, NotNumbersError, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
 from .alike import alike_names, counted_names, one_writing, says_none
@@ -38,6 +38,7 @@ from .matrices import (
     read_one_hot_sets,
     zeros_as_names,
 )
+from .number_formats import why_texts
 from .sheet import Columns, IncidenceNames, Sheet, first_rows
 
 
@@ -153,7 +154,11 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
 
 def _weights(table: Table, column: str, rows: np.ndarray) -> Tensor:
     """The weights in some rows; a ValueError names the line of the first that is none."""
-    values = as_floats(parse(table, column, rows, float))
+    try:
+        values = as_floats(parse(table, column, rows, float))
+    except NotNumbersError as error:
+        texts = filter(None, table.column(column).tolist())
+        raise ValueError(f"{error}{next(filter(None, (why_texts([text]) for text in texts)), '')}") from error
     wrong = np.flatnonzero(~(np.isfinite(values.numpy()) & (values.numpy() >= 0)))
     if len(wrong):
         row = int(rows[wrong[0]])
