@@ -29,7 +29,7 @@ from .doubts import check_names, doubts, lists_as_names, repeated_rows, shortene
 from .frames import is_frame
 from .hif import check_options, is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
-from .lists import between, separator_of, split_lists
+from .lists import between, joined_members, separator_of, split_lists
 from .matrices import (
     check_marks,
     columns_of_counts,
@@ -273,14 +273,16 @@ def _lines(path: Path, layout: Layout, told: bool) -> Sheet:
     if layout.separator is None:
         remarks += [f"{path}: {told}" for told in between(separator, lines)]
     if separator is None or len(separator) > 1:
-        h = _from_lists([line.split(separator) for line in lines], str(path), remarks)
+        lists = [line.split(separator) for line in lines]
     else:
         lines_of = io.StringIO(text, newline="")
         reader = csv.reader(lines_of, delimiter=separator, skipinitialspace=True, strict=True)
         try:
-            h = _from_lists([row for row in reader if any(map(str.strip, row))], str(path), remarks)
+            lists = [row for row in reader if any(map(str.strip, row))]
         except csv.Error as error:
             raise ValueError(f"{path}, line {above + reader.line_num}: {error}") from error
+    h = _from_lists(lists, str(path), remarks)
+    remarks += [f"{path}: {one}" for one in joined_members(lists)]
     if not told and h.num_edges > 2 and bool((h.orders == 2).all()):
         raise ValueError(
             f"{path}: each of the {h.num_edges} lines has two names. A node and its set: --layout pairs "
