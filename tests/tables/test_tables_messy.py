@@ -401,3 +401,16 @@ def test_weights_that_are_formatted_say_how_to_write_them(weight: str, hint: str
                 ValueError, match=f"row 1 .*column 'w' must be a number, got .*{re.escape(hint)}"
             ):
                 ehnn.tables.read(table, "y", **{option: "w"})
+
+
+def test_a_column_of_nodes_that_is_called_as_one_of_sets_is_told() -> None:
+    Path("t.csv").write_text("person,club,team\np0,c0,x\np1,c0,y\np2,c1,x\np3,c1,y\n")
+    Path("n.csv").write_text("person,club,age\np0,north,5\np1,south,6\np2,north,9\np3,south,7\n")
+    given: dict[str, Any] = {"node_column": "person", "edge_column": "club", "task": "nodes"}
+    found = ehnn.tables.read("t.csv", nodes="n.csv", **given)
+    assert [feature.column for feature in found.reader.node_features] == ["age"]
+    told = "n.csv: columns called as those of t.csv that say who is in which set: ['club']; not used"
+    assert told in "".join(found.remarks)
+    found = ehnn.tables.read("t.csv", nodes="n.csv", feature_columns=["club"], **given)
+    assert [feature.column for feature in found.reader.node_features] == ["club"]
+    assert not any("called as" in told for told in found.remarks)
