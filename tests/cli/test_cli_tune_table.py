@@ -125,6 +125,17 @@ def test_the_test_part_is_not_searched(pairs: Path, monkeypatch) -> None:
     assert values[0] == values[1]
 
 
+def test_a_search_needs_labels_that_validate(folder: Path) -> None:
+    table = write(
+        Path("few.csv"), ["person", "club", "team"], [("a", "x", "r"), ("b", "x", "r"), ("c", "y", "b")]
+    )
+    for more in ((), ("--models", "hgnn")):
+        given = ("--trials", 1, "--epochs", 1, "--device", "cpu", "--out", "found", *more)
+        told = run("tune", "--data", table, *COLUMNS, *given, code=2)
+        assert "of 3 labels none is left to validate a trial: ehnn tune needs more labels" in told
+        assert "Traceback" not in told
+
+
 def test_what_cannot_be_searched_is_said(pairs: Path) -> None:
     command = ("tune", "--data", pairs, *COLUMNS, *QUICK)
     assert "unknown model 'hgn'" in run(*command, "--models", "hgn", code=2)
