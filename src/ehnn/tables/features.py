@@ -33,8 +33,7 @@ def choose_features(
 
     ``own_table``: nodes have a table of their own; ``wanted`` are columns that the user named.
     """
-    taken = {reader.label, reader.id_column, sheet.layout.node, sheet.layout.edge, *sheet.layout.sets}
-    taken |= {*sheet.layout.members, sheet.layout.weight, sheet.layout.edge_weight, sheet.layout.role}
+    taken = {reader.label, reader.id_column} | sheet.layout.named
     of_nodes: list[str] = []
     if own_table and sheet.nodes is not None:
         of_nodes = [c for c in sheet.nodes.table.columns if c not in taken]
