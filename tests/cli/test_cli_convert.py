@@ -79,3 +79,15 @@ def test_directions_are_numbers_in_csv_and_a_note_says_so() -> None:
     assert json.loads(Path("b.json").read_text(encoding="utf-8"))["network-type"] == "directed"
     assert "0 is tail, 1 head, 2 both" in run("data", "convert", "b.json", "c.csv")
     assert read_csv("c.csv", names="text") == read_hif("b.json")
+
+
+def test_what_a_table_loses_is_said(pairs: Path) -> None:
+    Path("t.csv").write_text("person,club,team\nann,x,red\nbo,x,red\n,y,blue\n", encoding="utf-8")
+    columns = ("--node-column", "person", "--edge-column", "club")
+    said = run("data", "convert", "t.csv", "t.json", *columns)
+    assert "Note: t.csv: columns that are not carried: ['team']" in said
+    said = run("data", "convert", "t.json", "back.csv")
+    assert "not carried" not in run("data", "convert", "back.csv", "again.json")
+    Path("t.csv").write_text("person,club\nann,x\nbo,x\nbo,none\n", encoding="utf-8")
+    said = run("data", "convert", "t.csv", "u.json", *columns)
+    assert "column 'club' has the name 'none' in 1 rows; where it means that there is none" in said

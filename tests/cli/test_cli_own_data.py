@@ -147,7 +147,7 @@ def test_which_sets_belong_together(baskets: Path) -> None:
     command = ("train", "--data", baskets, *SETS, "--task", "hyperedges", "--out", "mine", *QUICK)
     told = run(*command, "--budget", "fast")
     assert "AUROC against hard sets" in told
-    assert "Note: --budget is read with --task hyperedges as a number of seconds" in told
+    assert "Note: --budget is not read with --model ehnn-mlp" in told
     candidates = Path("candidates.txt")
     candidates.write_text("i1;i2\ni3;i6;i9\ni0;i2\n", encoding="utf-8")
     run("predict", "--model", "mine", "--data", candidates)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("typer")
 pytest.importorskip("optuna")
 
+from ehnn.cli import tune_table
+from ehnn.cli.train_table import prepared
+from ehnn.cli.tune_table import Search
 from ehnn.estimators.portfolio.budget import BUDGETS
+from ehnn.estimators.targets import Classes
 
 from .own_tables import COLUMNS, members, run, write
 
@@ -61,6 +66,29 @@ def test_the_default_is_kept_where_it_is_better(pairs: Path, monkeypatch: pytest
     assert Path("found/default.json").read_bytes() == before  # judged once
 
 
+def test_classes_weigh_the_same_where_it_is_asked(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the trials, and in the figure of the default beside them."""
+    monkeypatch.setitem(BUDGETS, "default", 1e-3)
+    searches: list[Search] = []
+    monkeypatch.setattr(tune_table, "tune_table", lambda search, *_: searches.append(search))
+    command = ("tune", "--data", pairs, *COLUMNS, "--splits", 1, "--device", "cpu", "--class-weight")
+    run(*command, "balanced")
+    (search,) = searches
+    assert search.default["class_weight"] == search.request.estimator["class_weight"] == "balanced"
+    weights = []
+    judged = Classes.metric
+
+    def metric(self: Classes, logits: Any, target: Any, weight: Any = None) -> Any:
+        weights.append(weight)
+        return judged(self, logits, target, weight)
+
+    data = prepared(search.request)
+    monkeypatch.setattr(Classes, "metric", metric)
+    search.value_of_default(data)
+    assert len(weights) == 1
+    assert len(weights[0].unique()) > 1
+
+
 def test_roles_are_for_models_that_read_them(folder: Path) -> None:
     rows = [(*row, "chair" if i % 3 else "member") for i, row in enumerate(members())]
     table = write(Path("roles.csv"), ["person", "club", "team", "role"], rows)
@@ -95,6 +123,17 @@ def test_the_test_part_is_not_searched(pairs: Path, monkeypatch) -> None:
         record = json.loads(Path(out, "run.json").read_text(encoding="utf-8"))
         values.append([t["value"] for t in record["trials"]])
     assert values[0] == values[1]
+
+
+def test_a_search_needs_labels_that_validate(folder: Path) -> None:
+    table = write(
+        Path("few.csv"), ["person", "club", "team"], [("a", "x", "r"), ("b", "x", "r"), ("c", "y", "b")]
+    )
+    for more in ((), ("--models", "hgnn")):
+        given = ("--trials", 1, "--epochs", 1, "--device", "cpu", "--out", "found", *more)
+        told = run("tune", "--data", table, *COLUMNS, *given, code=2)
+        assert "of 3 labels none is left to validate a trial: ehnn tune needs more labels" in told
+        assert "Traceback" not in told
 
 
 def test_what_cannot_be_searched_is_said(pairs: Path) -> None:

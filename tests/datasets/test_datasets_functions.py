@@ -35,9 +35,16 @@ def test_the_table_gives_the_module_of_every_third_function(found, tmp_path):
     write_example(tmp_path / "functions.csv")
     with open(tmp_path / "functions.csv", newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == h.num_incidences
+    assert 0.97 * h.num_incidences < len(rows) < h.num_incidences
     known = {row["function"] for row in rows if row["module"]}
     assert known <= set(h.node_names[::3])
     assert all(row["module"] in ("", module[row["function"]]) for row in rows)
     read = ehnn.io.read_csv(tmp_path / "functions.csv", node="function", edge="word")
-    assert read.num_incidences == h.num_incidences
+    assert read.num_incidences == len(rows)
+
+
+def test_the_table_is_read_without_remarks(tmp_path):
+    write_example(tmp_path / "functions.csv")
+    columns = {"node_column": "function", "edge_column": "word"}
+    found = ehnn.tables.read(tmp_path / "functions.csv", "module", **columns)
+    assert found.remarks == []

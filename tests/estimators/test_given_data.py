@@ -81,11 +81,10 @@ def test_new_hyperedges_have_features_of_known_members() -> None:
     assert new_hyperedges(dual(h), dual(h)) is None
 
 
-@pytest.mark.parametrize(("value", "told"), [(float("nan"), "nan"), (float("inf"), "inf"), (-1.0, "-1")])
-def test_weights_must_be_numbers(value: float, told: str) -> None:
+def test_weights_must_not_be_negative() -> None:
     h, y = circles()
-    h = h.replace(edge_weight=torch.ones(h.num_edges).index_fill(0, torch.tensor([2]), value))
-    with pytest.raises(ValueError, match=f"edge_weight must be finite and not negative, got {told} in row 2"):
+    h = h.replace(edge_weight=torch.ones(h.num_edges).index_fill(0, torch.tensor([2]), -1.0))
+    with pytest.raises(ValueError, match="edge_weight must not be negative, got -1 in row 2"):
         ehnn.NodeClassifier(**FAST).fit(h, y.tolist())
 
 

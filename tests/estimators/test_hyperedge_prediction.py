@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 import ehnn
 from ehnn.estimators import hyperedges
-from ehnn.estimators.scorers import MeanScorer, pair_products
+from ehnn.estimators.models import Plan
+from ehnn.estimators.scorers import MeanScorer, OverlapScorer, make_scorer, pair_products
 from ehnn.estimators.set_members import SetMembers
+from ehnn.nn.named import NAMED
 from ehnn.tasks.hyperedges import (
     CONNECTED,
     SAMPLERS,
@@ -391,6 +393,14 @@ def test_other_models(ring: list[list[int]], model: str) -> None:
     assert fitted.predict_proba([[0, 1], [2, 5, 9]]).shape == (2, 2)
 
 
+def test_every_name_is_the_network_that_it_says() -> None:
+    for name, known in NAMED.items():
+        if name.startswith("ehnn-"):
+            scorer = make_scorer(Plan(name, 8), 3, edge_features=False)
+            assert isinstance(scorer, OverlapScorer)
+            assert isinstance(scorer.nodes, known.kind), name
+
+
 def test_own_scorer(ring: list[list[int]]) -> None:
     class Own(torch.nn.Module):
         def __init__(self, d_in: int, d_out: int) -> None:
@@ -444,6 +454,18 @@ def test_a_budget_of_seconds_ends_the_training_of_the_default(ring: list[list[in
         assert (model.history_[-1]["epoch"] == 6) == all_epochs
 
 
+@pytest.mark.parametrize(("budget", "count"), [("fast", 1), ("default", 2), ("best", 4), (1e9, 2)])
+def test_a_budget_says_how_many_networks_there_are(
+    ring: list[list[int]], budget: str | float, count: int, tmp_path: Path
+) -> None:
+    fitted = ehnn.HyperedgePredictor(width=4, epochs=1, budget=budget).fit(ring)
+    scorers = fitted.model_.scorers if isinstance(fitted.model_, MeanScorer) else [fitted.model_]
+    assert fitted.networks_ == len(scorers) == count
+    fitted.save(tmp_path / "model")
+    read = ehnn.HyperedgePredictor.load(tmp_path / "model")
+    np.testing.assert_allclose(read.decision_function(ring), fitted.decision_function(ring), atol=1e-5)
+
+
 def test_the_default_is_the_mean_of_networks_of_other_weights(
     ring: list[list[int]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -457,7 +479,7 @@ def test_the_default_is_the_mean_of_networks_of_other_weights(
     for scorer in both.scorers:
         fitted.model_ = scorer
         alone.append(fitted.decision_function(asked))
-    assert len(alone) == hyperedges.NETWORKS
+    assert len(alone) == hyperedges.NETWORKS["default"]
     assert abs(alone[0] - alone[1]).min() > 1e-6
     np.testing.assert_allclose(together, np.mean(alone, 0), atol=1e-5)
     fitted.model_ = both
@@ -549,7 +571,7 @@ def test_the_parts_that_nodes_play_are_learned(model: str) -> None:
 def test_models_from_before_affinities_are_read(
     ring: list[list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hyperedges, "NETWORKS", 1)  # as it was
+    monkeypatch.setitem(hyperedges.NETWORKS, "default", 1)  # as it was
     fitted = ehnn.HyperedgePredictor(width=8, epochs=2, affinity=False).fit(ring)
     fitted.save(tmp_path / "model")
     file = tmp_path / "model" / "model.json"

@@ -110,7 +110,10 @@ def test_batch_and_list_agree_and_bad_input() -> None:
         (lambda: fitted.fit(members, [0] * 10), "only one class"),
         (lambda: fitted.fit(5, y), "list of hypergraphs"),
         (lambda: fitted.score(members, [5] * 10), "class 5 was not there"),
-        (lambda: ehnn.HypergraphClassifier(path=("nodes", "edges")).fit(members, y), "end in 'graph'"),
+        (
+            lambda: ehnn.HypergraphClassifier(model="ehnn-mlp", path=("nodes", "edges")).fit(members, y),
+            "end in 'graph'",
+        ),
         (lambda: ehnn.HypergraphClassifier(batch_size=0).fit(members, y), "batch_size"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -195,7 +196,7 @@ def test_validation_chooses_residual_connections(kinds: ehnn.Hypergraph, tmp_pat
     fitted[True].save(tmp_path / "kept")
     again = ehnn.NodeClassifier.load(tmp_path / "kept")
     np.testing.assert_allclose(again.predict_proba(kinds), fitted[True].predict_proba(kinds))
-    other = {"model": "hgnn", "options": None, "residual": True, "epochs": 1}
+    other = {"model": "hgnn", "options": None, "residual": None, "epochs": 1}
     assert not ehnn.NodeClassifier(**QUICK | other).fit(kinds).residual_  # it has none
 
 
@@ -351,3 +352,46 @@ def test_progress_says_how_many_trainings_there_are(
     assert "NodeClassifier, ehnn-mlp, residual, training 2 of 2: epoch 1/1" in told
     ehnn.NodeClassifier(**quick, residual=True).fit(kinds)
     assert "NodeClassifier, ehnn-mlp, residual: epoch 1/1" in capsys.readouterr().err
+
+
+def linear(d_in: int, d_out: int) -> torch.nn.Module:
+    raise AssertionError("a fit with a setting that is not read must not begin")
+
+
+@pytest.mark.parametrize(
+    ("model", "residual"),
+    [("auto", True), ("auto", False), ("hgnn", True), ("all-set-transformer", True), ("ehnn-mlp+", False),
+     (linear, True)],
+)  # fmt: skip
+def test_residual_is_refused_by_models_that_ignore_it(model: Any, residual: bool) -> None:
+    name = f"model '{model}'" if isinstance(model, str) else "a model from a factory"
+    told = rf"residual={residual} would be ignored: {re.escape(name)} has no such setting, 'ehnn-mlp' or"
+    for kind in (ehnn.NodeClassifier, ehnn.HyperedgeClassifier):
+        with pytest.raises(ValueError, match=told):
+            kind(model=model, residual=residual).fit([[0, 1], [1, 2]], [0, 1, 0])
+
+
+@pytest.mark.parametrize("setting", [{"width": 8}, {"dropout": 0.9}, {"options": {"heads": 2}}])
+def test_a_factory_gets_no_settings(setting: dict[str, Any]) -> None:
+    (name,) = setting
+    told = f"{name}=.* would be ignored: a model from a factory has no such setting.* leave {name} out"
+    for kind in (ehnn.NodeClassifier, ehnn.HyperedgePredictor):
+        with pytest.raises(ValueError, match=told):
+            kind(model=linear, **setting).fit([[0, 1], [1, 2]], [0, 1, 0])
+
+
+@pytest.mark.parametrize("model", ["auto", "hgnn", linear])
+def test_a_path_is_refused_by_models_without_one(model: Any) -> None:
+    estimator = ehnn.HypergraphClassifier(model=model, path=("nodes", "edges", "graph"))
+    with pytest.raises(ValueError, match=r"path=\('nodes', 'edges', 'graph'\) would be ignored: "):
+        estimator.fit([[[0, 1]], [[0, 1, 2]]], [0, 1])
+
+
+def test_a_model_that_is_always_residual_is_trained_once() -> None:
+    h = ehnn.Hypergraph.from_edges([[0, 1, 2], [2, 3, 4], [4, 5], [5, 6, 7]] * 2)
+    model = ehnn.NodeClassifier(model="ehnn-mlp+", width=4, epochs=1)
+    told: list[str] = []
+    train = model._train
+    vars(model)["_train"] = lambda *args, **given: told.append(given["turn"]) or train(*args, **given)
+    model.fit(h, [0, 1] * 4)
+    assert told == [""]

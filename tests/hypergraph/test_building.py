@@ -175,10 +175,9 @@ def test_an_incidence_with_two_weights_is_refused(names, name):
         Hypergraph.from_incidence(index, incidence_weight=[5.0, 6.0, 7.0, 8.0, 9.0], node_names=names)
 
 
-def test_an_incidence_with_one_unknown_weight_twice_counts_once():
-    nan = float("nan")
-    h = Hypergraph.from_incidence(([0, 0], [0, 0]), incidence_weight=[nan, nan])
-    assert h.num_incidences == 1
+def test_an_incidence_with_one_weight_twice_counts_once():
+    h = Hypergraph.from_incidence(([0, 0], [0, 0]), incidence_weight=[2.0, 2.0])
+    assert h.incidence_weight.tolist() == [2.0]
 
 
 @pytest.mark.parametrize("library", ["scipy", "torch"])

@@ -68,7 +68,10 @@ def test_counts(count):
         (np.ones((3, 3)), "num_edges=2 does not match the incidence matrix of shape \\(3, 3\\)"),
         (np.ones(3), "incidence must have two dimensions, got shape \\(3,\\)"),
         (np.ones((3, 2, 1)), "two dimensions, got shape \\(3, 2, 1\\)"),
-        (np.array([[NAN, 1.0]] * 3), "incidence entries must be finite"),
+        (
+            np.array([[1.0, 1.0], [0, 0], [0, NAN]]),
+            "entries must be finite, got nan for node 2 in hyperedge 1",
+        ),
         (torch.tensor([[INF, 1.0]] * 3), "incidence entries must be finite"),
         (sp.csr_array(np.array([[NAN, 1.0]] * 3)), "incidence entries must be finite"),
         (torch.tensor([[NAN, 1.0]] * 3).to_sparse(), "incidence entries must be finite"),
@@ -89,6 +92,36 @@ def test_counts(count):
 def test_incidences(incidence, message):
     with pytest.raises(ValueError, match=message):
         from_incidence(incidence, 3, 2)
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+def test_weights_are_finite_however_they_are_given(value):
+    plain, one = from_edges([[0, 1], [1, 2]]), [1.0, value]
+    of_edge, of_node = (
+        f"edge_weight must be finite, got {value} for ",
+        "incidence_weight must be finite, got ",
+    )
+    of_node += f"{value} for "
+    weights = torch.tensor([1.0, 1.0, value, 1.0])
+    directed = Hypergraph.from_directed
+    for make, told in (
+        (lambda: from_edges([[0], [1]], edge_weight=one), of_edge + "hyperedge 1"),
+        (lambda: directed([([0], [1]), ([1], [0])], edge_weight=np.array(one)), of_edge + "hyperedge 1"),
+        (lambda: plain.replace(edge_weight=torch.tensor(one)), of_edge + "hyperedge 1"),
+        (
+            lambda: Hypergraph(plain.incidence, edge_weight=one, edge_names=("a", "b")),
+            of_edge + "hyperedge 'b'",
+        ),
+        (lambda: plain.replace(incidence_weight=weights), of_node + "node 1 in hyperedge 1"),
+        (lambda: from_incidence(([1, 0], [0, 0]), incidence_weight=one), of_node + "node 0 in hyperedge 0"),
+        (
+            lambda: from_incidence(([0], [0]), incidence_weight=[value], node_names=["x"]),
+            of_node + "node 'x' in hyperedge 0",
+        ),
+    ):
+        with pytest.raises(ValueError, match=told):
+            make()
+    assert plain.replace(edge_weight=[-1, 2]).edge_weight.tolist() == [-1, 2]  # networks take negative ones
 
 
 def test_a_hyperedge_number_out_of_all_proportion():

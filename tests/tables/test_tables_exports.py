@@ -60,10 +60,28 @@ def test_words_between_members_are_told(cells: tuple[str, ...], told: str, separ
     assert sheet_of("\n".join(cells), "t.txt").remarks[0] == f"t.txt: {remark.partition(': ')[2]}"
 
 
+def test_cells_with_another_separator_are_told() -> None:
+    """Else the whole list would be one member."""
+    told = (
+        "'fig, nut' is taken for one member, and a part of it for another; write one separator in all cells"
+    )
+    cells = ("fig; nut", "fig, nut", "nut; pear")
+    assert baskets(*cells).remarks == (f"the table: {told}",)
+    assert sheet_of("\n".join(cells), "t.txt", kind="lines").remarks == (f"t.txt: {told}",)
+
+
 def test_words_within_names_are_not_told() -> None:
     assert baskets("Smith & Co;Roe", "Roe;Smith & Co").remarks == ()
     assert baskets("Cher - Hit, Abba - Song", "Abba - Song, Cher - Hit").remarks == ()
     assert baskets("a b c and d", "a b", "c d").remarks == ()
+
+
+def test_several_names_for_none_are_told_together() -> None:
+    table = pd.DataFrame({"node": list("abcde"), "edge": ["e", "nan", "none", "e", "nan"]})
+    told = ehnn.tables.read(table, task="nodes").remarks
+    assert told[0].startswith(
+        "the table: column 'edge' has the names 'nan', 'none' in 3 rows; where it means"
+    )
 
 
 @pytest.mark.parametrize("name", ["#N/A", "#REF!", "\\N", "(null)", "<NA>", "unknown", "-"])

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 
 import ehnn
@@ -358,3 +361,56 @@ def test_rows_that_say_less_than_they_seem_to_are_told() -> None:
     )
     told = sheet_of("items,kind\na;b,x\n,y\n").remarks
     assert told == ("t.csv: sets without a member: 1, the first is t.csv, line 3",)
+
+
+def with_score(scores: list[str]) -> Any:
+    """Two clubs, and a table of their members with a score."""
+    people = [f"p{i}" for i in range(len(scores))]
+    clubs = pd.DataFrame({"person": people, "club": [f"c{i % 2}" for i in range(len(scores))]})
+    nodes = pd.DataFrame(
+        {"person": people, "team": [f"t{i % 3}" for i in range(len(scores))], "score": scores}
+    )
+    return ehnn.tables.read(clubs, "team", nodes=nodes, node_column="person", edge_column="club")
+
+
+def test_a_minus_of_texts_for_people_is_told() -> None:
+    (told,) = with_score(["\u22125", "3", "\u22121,5", "3"] * 5).remarks
+    assert told.endswith("read as 3 classes, '\u22121,5' for one; write negative numbers with the sign '-'")
+    with pytest.raises(ValueError, match="numbers elsewhere, got '\u22125'; write negative numbers with"):
+        with_score(["\u22125", "3", "4", "6", "7", "8"] * 5)
+
+
+def test_texts_of_a_feature_that_may_be_one_are_told() -> None:
+    (told,) = with_score(["yes", "Yes", "no", "no", "yes"] * 5).remarks
+    assert told.endswith("column 'score' has texts that may be one: 'Yes' and 'yes' count as different")
+    assert with_score(["yes", "no", "perhaps", "no", "yes"] * 5).remarks == []
+
+
+@pytest.mark.parametrize(
+    ("weight", "hint"),
+    [("1,5", "write fractions with a point"), ("2 kg", "write numbers without their unit"),
+     ("$ 1.50", "write numbers without currencies"), ("\u22122", "with the sign '-'"), ("", "''")],
+)  # fmt: skip
+def test_weights_that_are_formatted_say_how_to_write_them(weight: str, hint: str) -> None:
+    table = pd.DataFrame(
+        {"node": ["a", "b", "c"], "edge": "e", "w": ["1", weight, "2"], "y": ["p", "q", "p"]}
+    )
+    for option in ("weight_column", "edge_weight_column"):
+        if weight or option == "weight_column":
+            with pytest.raises(
+                ValueError, match=f"row 1 .*column 'w' must be a number, got .*{re.escape(hint)}"
+            ):
+                ehnn.tables.read(table, "y", **{option: "w"})
+
+
+def test_a_column_of_nodes_that_is_called_as_one_of_sets_is_told() -> None:
+    Path("t.csv").write_text("person,club,team\np0,c0,x\np1,c0,y\np2,c1,x\np3,c1,y\n")
+    Path("n.csv").write_text("person,club,age\np0,north,5\np1,south,6\np2,north,9\np3,south,7\n")
+    given: dict[str, Any] = {"node_column": "person", "edge_column": "club", "task": "nodes"}
+    found = ehnn.tables.read("t.csv", nodes="n.csv", **given)
+    assert [feature.column for feature in found.reader.node_features] == ["age"]
+    told = "n.csv: columns called as those of t.csv that say who is in which set: ['club']; not used"
+    assert told in "".join(found.remarks)
+    found = ehnn.tables.read("t.csv", nodes="n.csv", feature_columns=["club"], **given)
+    assert [feature.column for feature in found.reader.node_features] == ["club"]
+    assert not any("called as" in told for told in found.remarks)

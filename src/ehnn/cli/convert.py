@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ehnn.hypergraph import Hypergraph
     from ehnn.io._csv_table import Table
     from ehnn.tables import Layout
+    from ehnn.tables.sheet import Sheet
 
 READABLE = ("csv", "pairs", "sets", "matrix", "lines", "hif")
 WRITABLE = ("csv", "lines", "hif")
@@ -99,7 +100,19 @@ def _read(path: Path, kind: str, layout: Layout) -> tuple[Hypergraph, tuple[str,
             )  # fmt: skip
             return h, _roles_of_csv(table, found.role)
     sheet = read_sheet(path, layout)
+    for remark in (*sheet.remarks, *_not_carried(sheet)):
+        typer.echo(f"Note: {remark}", err=True)
     return sheet.h, sheet.layout.role_words
+
+
+def _not_carried(sheet: Sheet) -> list[str]:
+    """A remark on columns of a user's table that do not say who is in which set."""
+    from ehnn._utils.validation import short
+
+    side = sheet.edges or sheet.nodes
+    left = [] if side is None or sheet.layout.kind == "hif" else list(side.table.columns)
+    left = [column for column in left if column not in sheet.layout.named]
+    return [f"{sheet.path}: columns that are not carried: {short(left, 300)}"] * bool(left)
 
 
 def _roles_of_csv(table: Table, column: str | None) -> tuple[str, ...]:

@@ -54,6 +54,15 @@ IdColumn = Annotated[
     _Text, typer.Option(metavar="NAME", help="Column of node names in the table of --nodes.")
 ]
 
+ClassWeight = Annotated[
+    _Text,
+    typer.Option(
+        metavar="balanced",
+        show_default="each label weighs the same",
+        help="Each class weighs the same, however rare it is.",
+    ),
+]
+
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions:

@@ -10,7 +10,7 @@ import typer
 from .errors import choose, fail, pick_device, readable_errors
 from .lazy import LazyGroup
 from .plugins import commands_of
-from .table_options import Names, NodesFile, TableOptions, with_options
+from .table_options import ClassWeight, Names, NodesFile, TableOptions, with_options
 
 
 class Tasks(LazyGroup):
@@ -109,14 +109,7 @@ def own_data(
     ] = None,
     lr: Annotated[Real, typer.Option(show_default=OWN, help="Learning rate.")] = None,
     weight_decay: Annotated[Real, typer.Option(show_default=OWN, help="Weight decay.")] = None,
-    class_weight: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            metavar="balanced",
-            show_default="each label weighs the same",
-            help="Each class weighs the same, however rare it is.",
-        ),
-    ] = None,
+    class_weight: ClassWeight = None,
     runs: Annotated[
         int, typer.Option(min=1, help="Split and train this many times; print mean ± deviation.")
     ] = 1,
@@ -191,15 +184,11 @@ _OF_ONE_MODEL = ("lr", "weight_decay", "patience", "valid")
 def _unread(context: typer.Context, model: str) -> list[str]:
     """Remarks on options that were given and that the model does not read.
 
-    `HyperedgePredictor` reads all, except that it reads a budget only with ``auto`` and as seconds.
+    `HyperedgePredictor` reads all with ``auto``, whose networks are trained as a single one is.
     """
-    if context.params["task"] != "hyperedges":
-        unread = _OF_ONE_MODEL if model == "auto" else ("budget",)
-        return [f"{_option(n)} is not read with --model {model}" for n in _given(context) if n in unread]
-    timed = model == "auto" and not isinstance(as_budget(context.params["budget"]), str)
-    if "budget" not in _given(context) or timed:
-        return []
-    return ["--budget is read with --task hyperedges as a number of seconds, and with --model auto alone"]
+    of_auto = () if context.params["task"] == "hyperedges" else _OF_ONE_MODEL
+    unread = of_auto if model == "auto" else ("budget",)
+    return [f"{_option(n)} is not read with --model {model}" for n in _given(context) if n in unread]
 
 
 def _given(context: typer.Context) -> list[str]:

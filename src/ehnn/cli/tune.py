@@ -8,7 +8,7 @@ from typing import Annotated, Any, Optional
 import typer
 
 from .errors import FAILED, fail, pick_device, readable_errors
-from .table_options import Names, NodesFile, OptionalPath, TableOptions, with_options
+from .table_options import ClassWeight, Names, NodesFile, OptionalPath, TableOptions, with_options
 
 
 @with_options
@@ -39,6 +39,7 @@ def tune(
     ] = None,
     regression: Annotated[bool, typer.Option("--regression", help="The label is a number.")] = False,
     epochs: Annotated[int, typer.Option(min=1, help="Largest number of epochs.")] = 200,
+    class_weight: ClassWeight = None,
     valid: Annotated[float, typer.Option(help="Share of labels that validate a trial.")] = 0.2,
     test: Annotated[float, typer.Option(help="Share of labels that is scored once, at the end.")] = 0.2,
     seed: Annotated[
@@ -63,6 +64,7 @@ def tune(
     from .tune_table import MODELS, Search, tune_table
 
     settings: dict[str, Any] = {"model": "ehnn-mlp", "epochs": epochs, "device": pick_device(device)}
+    settings |= {} if class_weight is None else {"class_weight": class_weight}
     columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
     with readable_errors(resume="Run the same command to continue."):
         source = Source(data, nodes, table.as_layout(), table.id_column)

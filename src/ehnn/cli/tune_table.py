@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 import typer
 
 from ehnn._utils.folders import RunFolder, write_json
 from ehnn._utils.optional import require
 from ehnn.estimators.supervised import hold_out
+from ehnn.estimators.weights import counted
 
 from .errors import choose
 from .fit_labels import LabelRun
@@ -71,7 +73,7 @@ class Search:
         """The mean best validation figure over the splits; labels of the test part are not read."""
         found = []
         for split in range(self.splits):
-            run, visible = self._split(data, settings, split)
+            run, visible, _ = self._split(data, settings, split)
             fitted = run.kind(**run.request.estimator | {"verbose": False}).fit(data.h, visible)
             found.append(fitted.history_[fitted.best_epoch_ - 1]["valid"])
         return float(np.mean(found))
@@ -80,24 +82,41 @@ class Search:
         """The same figure of the default, which is trained without the validation labels."""
         found = []
         for split in range(self.splits):
-            run, visible = self._split(data, self.default, split)
-            parameters = run.request.estimator | {"verbose": False}
-            fraction, seed = parameters["validation_fraction"], run.request.seed
-            _, valid = hold_out(run.targets, run.targets.encode(visible), fraction, seed)
+            run, visible, valid = self._split(data, self.default, split)
             parts = [
-                [v if asked == part else None for v, asked in zip(visible, valid.tolist(), strict=True)]
+                [v if asked == part else None for v, asked in zip(visible, valid, strict=True)]
                 for part in (False, True)
             ]
-            fitted = run.kind(**parameters).fit(data.h, parts[0])
-            logits, targets = fitted._logits(data.h).unsqueeze(0), fitted.targets_
-            found.append(float(targets.metric(logits, targets.encode(parts[1], judged=True))))
+            fitted = run.kind(**run.request.estimator | {"verbose": False}).fit(data.h, parts[0])
+            logits, targets = fitted._decided(fitted._logits(data.h)).unsqueeze(0), fitted.targets_
+            target = targets.encode(parts[1], judged=True)
+            found.append(float(targets.metric(logits, target, self._weight(run, visible))))
         return float(np.mean(found))
 
-    def _split(self, data: Any, settings: dict[str, Any], split: int) -> tuple[LabelRun, list[Any]]:
-        """A run with these settings and a seed of its own, and its labels without those of the test part."""
+    def _weight(self, run: LabelRun, visible: list[Any]) -> torch.Tensor | None:
+        """``[rows]`` weights of the labels, as a trial has them; None where all are the same."""
+        by_class = self.request.settings.get("class_weight")
+        weight = counted(run.targets, run.targets.encode(visible), None, by_class)[1]
+        return None if weight is None else torch.from_numpy(weight)
+
+    def _split(
+        self, data: Any, settings: dict[str, Any], split: int
+    ) -> tuple[LabelRun, list[Any], list[bool]]:
+        """A run with these settings and a seed of its own, and its labels without those of the test part.
+
+        Then which of these validate.
+        """
         run = LabelRun(replace(self.request, settings=settings, seed=self.request.seed + split), data)
         rest, _ = run.split(self.request.seed)
-        return run, [v if keep else None for v, keep in zip(run.values, rest.tolist(), strict=True)]
+        visible = [v if keep else None for v, keep in zip(run.values, rest.tolist(), strict=True)]
+        fraction = run.request.estimator["validation_fraction"]
+        valid = hold_out(run.targets, run.targets.encode(visible), fraction, run.request.seed)[1].tolist()
+        if not any(valid):
+            known = sum(v is not None for v in run.values)
+            raise ValueError(
+                f"of {known} labels none is left to validate a trial: ehnn tune needs more labels"
+            )
+        return run, visible, valid
 
 
 def tune_table(search: Search, out: Path | None, fresh: bool) -> Path:

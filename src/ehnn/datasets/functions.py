@@ -21,6 +21,7 @@ MODULES = (
 )
 """Modules of SciPy whose functions and classes are the nodes; a function of several belongs to the first."""
 _WORD = re.compile(r"[a-z]{3,}")
+_BLANK = {"nan", "none", "null"}
 _UNNAMED = {"self", "args", "kwargs", "kwds"}
 
 
@@ -51,7 +52,8 @@ def write_example(path: str | os.PathLike[str], known: int = 3) -> None:
     """Write `scipy_functions` to the CSV file ``path``: a row for each pair of a function and a word.
 
     Columns ``function``, ``word`` and ``module``. The module is given for every ``known``-th function and
-    blank for the others, which are to be predicted.
+    blank for the others, which are to be predicted. Words are in small letters. Left out are words that mean
+    a blank cell in tables, such as ``nan``, and functions whose name another one has in small letters.
 
     >>> write_example("functions.csv")
     >>> with open("functions.csv") as file:
@@ -62,7 +64,13 @@ def write_example(path: str | os.PathLike[str], known: int = 3) -> None:
     names, shared = tuple(module), h.edge_names or ()
     given = {name: module[name] for name in names[::known]}
     node, edge = h.index.tolist()
-    rows = [(names[v], shared[e], given.get(names[v], "")) for v, e in zip(node, edge, strict=True)]
+    written = {name.lower(): name for name in names}  # of two that differ in capitals alone, the last
+    pairs = {(names[v], shared[e].lower()): None for v, e in zip(node, edge, strict=True)}
+    rows = [
+        (name, word, given.get(name, ""))
+        for name, word in pairs
+        if written[name.lower()] == name and word not in _BLANK
+    ]
     with atomic_write(path) as file:
         csv.writer(file).writerows([("function", "word", "module"), *rows])
 

@@ -34,6 +34,10 @@ from .models import Factory, Plan
 from .portfolio.budget import seconds_of
 from .room import within
 
+_DEVICES = "'auto', 'cpu', 'cuda', 'cuda:1', …"
+
+_BY_NAME = "a model given by name"
+
 Self = TypeVar("Self", bound="Estimator")
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
@@ -83,7 +87,8 @@ class Estimator:
         model: ``"auto"``: simple and neural members are compared on held-out labels and averaged (see
             ``leaderboard_``); or one alone: ``"ehnn-mlp"``, ``"ehnn-transformer"``, a baseline, or a factory
             ``(d_in, d_out) -> nn.Module`` of a module with ``module(h) -> [rows, d_out]``.
-        width: channels between the layers.
+        width: channels between the layers. It, ``dropout`` and ``options`` are of models given by name: a
+            factory does not get them, and they are refused beside one.
         dropout: between the layers.
         options: further arguments of the layer or baseline; with ``model="auto"``, of EHNN-MLP.
         features: of nodes: ``"given"``, ``"structural"`` (degrees, orders: see `structural_features`),
@@ -95,7 +100,7 @@ class Estimator:
         patience: stop after so many epochs without a better validation metric; None never does.
         validation_fraction: of the labels, kept out of training to select the epoch; 0: the last epoch.
         random_state: the seed of everything random.
-        device: ``"cpu"``, ``"cuda"``, …, or ``"auto"``: a GPU if there is one.
+        device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, …, or ``"auto"``: a GPU if there is one.
         budget: time for ``model="auto"``: ``"fast"``, ``"default"``, ``"best"`` or seconds. Members that
             would take longer, by estimates from the sizes of the data, are left out: the same data give the
             same members. A fit that takes four times as long (or longer than the seconds given) stops: see
@@ -196,14 +201,34 @@ class Estimator:
                 raise ValueError(f"{name} must be True or False, got {value!r}")
         return Plan(self.model, as_count(self.width, "width", 1), self.dropout, self.options)
 
+    def _unread(self) -> dict[str, str]:
+        """Settings that `model` does not read, and what would read each."""
+        return {} if isinstance(self.model, str) else dict.fromkeys(("width", "dropout", "options"), _BY_NAME)
+
+    def _plan_to_fit(self) -> Plan:
+        """`_plan`, after a ValueError for a setting that was given and that the model would ignore."""
+        plan, defaults = self._plan(), {f.name: f.default for f in dataclasses.fields(self)}
+        for name, reader in self._unread().items():
+            value = getattr(self, name)
+            if value is not defaults[name] and not _same(value, defaults[name]):
+                model = f"model {self.model!r}" if isinstance(self.model, str) else "a model from a factory"
+                raise ValueError(
+                    f"{name}={short(value)} would be ignored: {model} has no such setting, {reader} has; "
+                    f"leave {name} out"
+                )
+        return plan
+
     def _device(self) -> torch.device:
         if self.device == "auto":
             return torch.device("cuda" if torch.cuda.is_available() else "cpu")
         try:
             device = torch.device(self.device)
             torch.empty(0, device=device)
-        except (RuntimeError, AssertionError, TypeError) as error:
-            raise ValueError(f"device {self.device!r} is not available: {error}") from error
+        except (RuntimeError, AssertionError, TypeError, ImportError) as error:
+            why = str(error).partition("\n")[0]
+            raise ValueError(f"device {self.device!r} is not available: {why}") from error
+        if device.type == "meta":
+            raise ValueError(f"device must be one that holds numbers: {_DEVICES}, got {self.device!r}")
         return device
 
     @property
@@ -245,8 +270,9 @@ class Estimator:
 
     def check_settings(self) -> None:
         """A ValueError for parameters that no `fit` would take, before there is anything to fit."""
-        plan = self._plan()
+        plan = self._plan_to_fit()
         self._config(validated=True)
+        self._device()
         if self.model == "auto":
             plan = replace(plan, model="ehnn-mlp")
         if isinstance(plan.model, str):

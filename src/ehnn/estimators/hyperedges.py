@@ -44,8 +44,8 @@ from .weights import row_weights, warn_unread
 
 NETWORK = "EHNN-MLP"
 """The mean of the networks of ``model="auto"`` in ``leaderboard_``."""
-NETWORKS = 2
-"""Networks of ``model="auto"``, each trained from other random weights."""
+NETWORKS = {"fast": 1, "default": 2, "best": 4}
+"""Networks of ``model="auto"`` by its budget, each trained from other random weights."""
 _SEEDS_APART = 1000
 _PARTS, _READ = 10, 200_000
 """Number of parts; small hypergraphs get more, as long as all parts together read at most _READ
@@ -62,10 +62,10 @@ class HyperedgePredictor(Estimator):
 
     Learns from a hypergraph alone: real hyperedges against sampled sets of the same sizes. A part of the
     hyperedges (``validation_fraction``, at most 1024) is held out to select the epoch. With ``model="auto"``
-    two networks EHNN-MLP are trained from different random weights, and their mean is compared on the
-    held-out hyperedges with logistic regression on `ehnn.tasks.hyperedges.evidence` (co-membership,
-    Adamic–Adar, common neighbours, degrees, …), each alone and all together: the best is taken, or the mean
-    of both (``leaderboard_``). Without held-out hyperedges it is the mean of the networks.
+    two networks EHNN-MLP (see ``budget``) are trained from different random weights, and their mean is
+    compared on the held-out hyperedges with logistic regression on `ehnn.tasks.hyperedges.evidence`
+    (co-membership, Adamic–Adar, common neighbours, degrees, …), each alone and all together: the best is
+    taken, or the mean of both (``leaderboard_``). Without held-out hyperedges it is the mean of the networks.
 
     No hyperedge is ever scored by a model that sees it, or a duplicate of it, in its input: neither in
     training (in folds) nor in validation nor in prediction. A candidate that is a known hyperedge is removed
@@ -80,8 +80,9 @@ class HyperedgePredictor(Estimator):
         affinity: whether the model reads `ehnn.tasks.hyperedges.affinity` of each candidate: how much more
             often its nodes meet than their degrees say, from eigenvectors of the matrix of meetings.
         batch_size: twice the most real sets per step, and the most candidates that are scored at once.
-        budget: of ``model="auto"``: seconds after which no network is trained further. ``"fast"``,
-            ``"default"`` and ``"best"`` are the same here: ``epochs`` and ``patience`` end the training.
+        budget: of ``model="auto"``: ``"fast"`` trains one network, ``"default"`` two and ``"best"`` four, and
+            ``epochs`` and ``patience`` end the training. A number: two, and the seconds after which no
+            network is trained further.
 
     >>> ring = [[i, (i + 1) % 12, (i + 2) % 12] for i in range(12)]
     >>> model = HyperedgePredictor(width=16, epochs=5).fit(ring)
@@ -115,7 +116,7 @@ class HyperedgePredictor(Estimator):
             h: a hypergraph, in any form that `as_hypergraph` takes.
         """
         assert isinstance(self, HyperedgePredictor)
-        plan, device = self._plan(), self._device()
+        plan, device = self._plan_to_fit(), self._device()
         batch_size, sketch = as_count(self.batch_size, "batch_size", 2), as_count(self.sketch, "sketch")
         allowed = self._seconds()
         graph = as_hypergraph(h).to("cpu")
@@ -150,7 +151,8 @@ class HyperedgePredictor(Estimator):
 
     def _train_networks(self, task: HyperedgePrediction, allowed: float | None) -> None:
         """Train one network, or several whose mean is ``model_``; ``history_`` is that of the first."""
-        self.networks_ = NETWORKS if self.model == "auto" else 1
+        named = self.budget if isinstance(self.budget, str) else "default"
+        self.networks_ = NETWORKS[named] if self.model == "auto" else 1
         trained, start = [], time.perf_counter()
         for i in range(self.networks_):
             one = copy.copy(self)
@@ -300,8 +302,9 @@ class HyperedgePredictor(Estimator):
         self.n_features_in_ = self.features_.channels
         self.affinity = bool(about.get("affinity", False))  # not in older files
         self.networks_ = about.get("networks", 1)  # neither
-        if self.networks_ not in (1, NETWORKS):
-            raise ValueError(f"networks must be 1 or {NETWORKS}, got {short(self.networks_)}")
+        if self.networks_ not in (1, *NETWORKS.values()):
+            known = sorted(NETWORKS.values())
+            raise ValueError(f"networks must be one of {known}, got {short(self.networks_)}")
         self.hypergraph_ = hypergraph_from(about, tensors)
         if about.get("compared") is not None:
             vars(self)["members_"] = SetMembers.restore(about["compared"])

@@ -43,7 +43,8 @@ class HypergraphEstimator(Estimator):
         batch_size: hypergraphs per training step.
         path: the families along which the layers go; the last must be ``"graph"``. None: for EHNN
             ``("nodes", "all", "all", "graph")``, where the second layer sees the sizes of overlaps between
-            hyperedges; for others the model's own way, nodes to nodes, and a pooled readout.
+            hyperedges; for others the model's own way, nodes to nodes, and a pooled readout. It is of models
+            made of layers (EHNN and AllSet), and refused with others.
     """
 
     dropout: float = 0.0
@@ -60,6 +61,10 @@ class HypergraphEstimator(Estimator):
     def _given(self, y: Any, own: bool = False) -> Any:
         raise NotImplementedError
 
+    def _unread(self) -> dict[str, str]:
+        stacked = self.model != "auto" and self._plan().has_path
+        return super()._unread() | ({} if stacked else {"path": "one of layers, such as 'ehnn-mlp',"})
+
     @renamed_argument("hypergraphs", "h")
     @all_or_nothing
     def fit(self: Self, h: Any, y: Any, sample_weight: Any = None, validation: Any = None) -> Self:
@@ -73,7 +78,7 @@ class HypergraphEstimator(Estimator):
                 compares members and chooses the epoch, and is not trained on. By default some are drawn.
         """
         assert isinstance(self, HypergraphEstimator)
-        plan = self._plan()
+        plan = self._plan_to_fit()
         as_count(self.batch_size, "batch_size", 1)
         if self.path is not None and (not self.path or self.path[-1] != "graph"):
             raise ValueError(f"path must end in 'graph', got {self.path!r}")

@@ -63,6 +63,17 @@ class Plan:
         return isinstance(self.model, str) and find(self.model).kind in (EHNNMLP, EHNNTransformer)
 
     @property
+    def may_be_residual(self) -> bool:
+        """Whether ``residual`` changes it: it is one of our networks, and its name does not say so."""
+        return self.is_ehnn and not find(self.model).block.get("residual", False)
+
+    def residual_is_read(self, given: bool | None) -> bool:
+        """Whether the network is as ``given`` says, because it can be both or is so anyway."""
+        if not isinstance(self.model, str):
+            return False
+        return self.may_be_residual or bool(given) == find(self.model).block.get("residual", False)
+
+    @property
     def pairs(self) -> int:
         """Pairs of layers nodes → all → nodes, of one of our networks."""
         return find(self.model).pairs
@@ -118,6 +129,11 @@ class Plan:
             return Stack(d_in, d_out, block, width=self.width, path=path)
         except TypeError as error:
             raise ValueError(f"options of model {self.model!r}: {error}") from error
+
+    @property
+    def has_path(self) -> bool:
+        """Whether it is a stack of layers, which can go along other families."""
+        return isinstance(self.model, str) and find(self.model).stacked
 
     def hypergraphs(
         self, d_in: int, d_out: int, edge_features: bool, path: Sequence[str] | None

@@ -60,9 +60,9 @@ class NodeEstimator(Estimator):
     ``"sampled"``, on mini-batches of `ehnn.parallel.sample`, which is approximate.
 
     Args:
-        residual: of EHNN models: whether nodes keep, from layer to layer, what they were; see `Plan`. None:
-            both are trained, in twice the time, and the validation labels choose (``residual_``); where
-            there are none, nodes keep what they were.
+        residual: of EHNN models, and refused with others: whether nodes keep, from layer to layer, what they
+            were; see `Plan`. None: both are trained, in twice the time, and the validation labels choose
+            (``residual_``); where there are none, nodes keep what they were.
         hypergraph: where it is given, ``fit``, ``predict`` and ``score`` take *nodes* (numbers or names) in
             place of a hypergraph, one row each. So scikit-learn's helpers can split the nodes:
             ``cross_val_score(NodeClassifier(hypergraph=h), np.arange(h.num_nodes), y)``. `save` keeps it,
@@ -83,6 +83,10 @@ class NodeEstimator(Estimator):
 
     def _given(self, y: Any, own: bool = False) -> Any:
         raise NotImplementedError
+
+    def _unread(self) -> dict[str, str]:
+        read = self.model != "auto" and self._plan().residual_is_read(self.residual)
+        return super()._unread() | ({} if read else {"residual": "'ehnn-mlp' or 'ehnn-transformer'"})
 
     # ------------------------------------------------------------------ fit
 
@@ -106,7 +110,7 @@ class NodeEstimator(Estimator):
                 it where new rows differ from those drawn, such as those of the last month.
         """
         assert isinstance(self, NodeEstimator)
-        plan = self._plan()
+        plan = self._plan_to_fit()
         self.reader_ = reader_of(h, type(self).__name__)
         graph, nodes, values = self._labels(h, y)
         if self._row == "node":
@@ -175,7 +179,7 @@ class NodeEstimator(Estimator):
 
     def _train_choices(self, task: Task, validated: bool) -> None:
         """Train without and with residual connections, and keep the better; of equals, the first."""
-        possible = self._plan().is_ehnn
+        possible = self._plan().may_be_residual
         choices = [possible and self.residual is not False]
         if possible and self.residual is None and validated:
             choices = [False, True]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ehnn.hypergraph import Hypergraph
-from ehnn.nn import EHNNMLP, Block, EHNNTransformer, Layer, Stack, baselines
+from ehnn.nn import EHNNMLP, Block, Layer, Stack, baselines
 from ehnn.nn.dropout import Dropout
 from ehnn.ops import segment_sum
 from ehnn.tasks.hyperedges.affinity import RANKS
@@ -182,12 +182,12 @@ def make_scorer(plan: Plan, d_in: int, edge_features: bool, affinity: bool = Fal
 
 def _overlap_scorer(plan: Plan, d_in: int, edge_features: bool, affinity: bool) -> OverlapScorer:
     """The scorer of EHNN-MLP or EHNN-Transformer; ``options`` go to every layer but the counting one."""
-    width, dropout = plan.width, plan.dropout
-    kind: Any = EHNNTransformer if plan.model == "ehnn-transformer" else EHNNMLP
-    layer = partial(kind, **LAYER | dict(plan.options or {}))
+    width, dropout, known = plan.width, plan.dropout, find(plan.model)
+    layer: Any = partial(known.kind, **dict(known.options) | LAYER | dict(plan.options or {}))
     path = ("all", "nodes", "all") if edge_features else ENCODER
     try:
-        block = Block(layer, dropout=dropout, activation=True, residual=True)
+        around: dict[str, Any] = {"activation": True, "residual": True} | dict(known.block)
+        block = Block(layer, dropout=dropout, **around)
         encoder = Stack(d_in, width, block, width=width, path=path)
         count = EHNNMLP(width, width, aggregation="sum", scale=1 / 32, **LAYER)
         return OverlapScorer(encoder, layer, count, width, dropout, affinity)

@@ -33,19 +33,14 @@ def warn_unread(h: Hypergraph, model: Any) -> None:
 
 
 def check_weights(h: Hypergraph, model: Any) -> None:
-    """A ValueError for weights of hyperedges or incidences that are no numbers, or all 0.
-
-    "auto" takes none below 0.
-    """
+    """A ValueError for weights of hyperedges or incidences that are all 0; "auto" takes none below 0."""
     for name in ("edge_weight", "incidence_weight"):
         weight = getattr(h, name)
         if weight is None:
             continue
-        bad = ~weight.isfinite() | (weight < 0) if model == "auto" else ~weight.isfinite()
-        if bool(bad.any()):
-            row = int(bad.nonzero()[0])
-            wanted = "finite and not negative" if model == "auto" else "finite"
-            raise ValueError(f"{name} must be {wanted}, got {float(weight[row]):g} in row {row}")
+        if model == "auto" and bool((below := weight < 0).any()):
+            row = int(below.nonzero()[0])
+            raise ValueError(f"{name} must not be negative, got {float(weight[row]):g} in row {row}")
         if len(weight) and not bool(weight.any()):
             raise ValueError(f"{name} is 0 in all {len(weight)} rows: no hyperedge would count")
 

@@ -17,6 +17,7 @@ from ehnn._utils.validation import as_count, as_index, as_rows, numpy_to_torch, 
 from .hypergraph import Hypergraph
 from .pairs import SparsePattern, pairs_from_coo, repeat
 from .roles import MAX_ROLES, check_one_role, nested_roles
+from .weighted import check_finite
 
 MAX_INFERRED = 100_000_000
 """Counts above this are not inferred from the largest number of a short list: more likely a wrong number."""
@@ -190,7 +191,7 @@ def _read_incidence(incidence: Any) -> tuple[Tensor, Tensor, tuple[int | None, i
             "pairs: a 2 × nnz index is its transpose; weights are floats"
         )
     node, edge = dense.nonzero(as_tuple=True)
-    return node, edge, tuple(dense.shape), _weights(dense[node, edge])  # type: ignore[return-value]
+    return node, edge, tuple(dense.shape), _weights(dense[node, edge], node, edge)  # type: ignore[return-value]
 
 
 def _read_scipy(matrix: Any) -> tuple[Tensor, Tensor, tuple[int, int], Tensor | None]:
@@ -199,7 +200,7 @@ def _read_scipy(matrix: Any) -> tuple[Tensor, Tensor, tuple[int, int], Tensor | 
     coo = matrix.tocoo()
     keep = coo.data != 0
     node, edge = (torch.from_numpy(a[keep].astype(np.int64)) for a in (coo.row, coo.col))
-    return node, edge, tuple(matrix.shape), _weights(_real(coo.data[keep]))
+    return node, edge, tuple(matrix.shape), _weights(_real(coo.data[keep]), node, edge)
 
 
 def _read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor, tuple[int, int], Tensor | None]:
@@ -212,7 +213,7 @@ def _read_torch_sparse(matrix: Tensor) -> tuple[Tensor, Tensor, tuple[int, int],
         raise ValueError(f"incidence entries must be real numbers, got dtype {values.dtype}")
     keep = values != 0
     node, edge = coo._indices()[:, keep]
-    return node, edge, tuple(matrix.shape), _weights(values[keep])  # type: ignore[return-value]
+    return node, edge, tuple(matrix.shape), _weights(values[keep], node, edge)  # type: ignore[return-value]
 
 
 def _real(data: np.ndarray) -> Tensor:
@@ -221,10 +222,11 @@ def _real(data: np.ndarray) -> Tensor:
     return numpy_to_torch(data.astype(np.float64) if data.dtype.itemsize > 8 else data)
 
 
-def _weights(values: Tensor) -> Tensor | None:
+def _weights(values: Tensor, node: Tensor, edge: Tensor) -> Tensor | None:
     """Incidence weights, or None if all are 1."""
-    if values.is_floating_point() and not bool(torch.isfinite(values).all()):
-        raise ValueError("incidence entries must be finite, got NaN or infinity")
+    check_finite(
+        "incidence entries", values, lambda row: f"node {int(node[row])} in hyperedge {int(edge[row])}"
+    )
     return None if bool((values == 1).all()) else values
 
 

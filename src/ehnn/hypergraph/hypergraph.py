@@ -18,6 +18,7 @@ from .features import family_features
 from .pairs import SparsePattern
 from .products import MAX_PAIRS
 from .roles import check_roles
+from .weighted import check_finite
 
 if TYPE_CHECKING:
     from ehnn.overlap import Overlap
@@ -48,8 +49,8 @@ class Hypergraph:
         x: ``[num_nodes, d_v]`` node features, or None.
         edge_x: ``[num_edges, d_e]`` hyperedge features, or None.
         y: ``[num_nodes]`` or ``[num_nodes, c]`` node labels, or None.
-        edge_weight: ``[num_edges]``, or None.
-        incidence_weight: ``[num_incidences]`` in the order of ``index``, or None.
+        edge_weight: ``[num_edges]`` finite numbers, or None.
+        incidence_weight: ``[num_incidences]`` finite numbers in the order of ``index``, or None.
         incidence_x: ``[num_incidences, d_i]`` features of the incidences in the order of ``index``, or None.
         roles: ``[num_incidences]`` int64 in the order of ``index``: the role of the node in the hyperedge,
             from 0; None if hyperedges are plain sets. At most `MAX_ROLES` different ones.
@@ -99,6 +100,16 @@ class Hypergraph:
             if isinstance(value, Tensor) and value.device != self.device:
                 value = value.to(self.device)
             object.__setattr__(self, name, value)
+        check_finite("edge_weight", self.edge_weight, self._edge_in_words)
+        check_finite("incidence_weight", self.incidence_weight, self._incidence_in_words)
+
+    def _edge_in_words(self, e: int) -> str:
+        return f"hyperedge {e if self.edge_names is None else short(self.edge_names[e])}"
+
+    def _incidence_in_words(self, row: int) -> str:
+        v, e = int(self.incidence.index[row]), int(self.incidence.rows[row])
+        node = v if self.node_names is None else short(self.node_names[v])
+        return f"node {node} in {self._edge_in_words(e)}"
 
     def _batch_vector(self, vector: Tensor | None, size: int) -> Tensor:
         if vector is None:

@@ -81,6 +81,14 @@ def unless_ones(weights: Tensor | None) -> Tensor | None:
     return weights
 
 
+def check_finite(name: str, weights: Tensor | None, place: Callable[[int], str]) -> None:
+    """Raise a ValueError for a weight that is NaN or infinite; ``place`` says what the row of it is."""
+    if weights is None or bool((finite := weights.isfinite()).all()):
+        return
+    row = int((~finite).nonzero()[0])
+    raise ValueError(f"{name} must be finite, got {weights[row].item()} for {place(row)}")
+
+
 def refuse_weights(weights: Tensor | None, name: str, what: str) -> None:
     """Raise a ValueError if there are weights called ``name``, which ``what`` would ignore."""
     if unless_ones(weights) is not None:

@@ -21,6 +21,7 @@ _SUMS = frozenset((
     "total", "grand total", "subtotal", "sum", "summe", "gesamt", "gesamtergebnis", "insgesamt", "totale",
     "итого",
 ))  # fmt: skip
+_SHOWN = 3
 _SHORTENED = re.compile(r"\d(\.\d+)?(E\+?|e\+)\d+")
 
 
@@ -31,8 +32,10 @@ def doubts(table: Table, column: str, blank: str = "leave out its row") -> list[
         found.append("numbers with a point that are rounded: several may be one; keep long numbers as text")
     missing = cells.where(lambda text: text and says_none(text))
     if missing.any():
-        name = cells[int(np.argmax(missing))]
-        found.append(f"the name {name!r} in {missing.sum()} rows; where it means that there is none, {blank}")
+        names = sorted({cells[int(row)] for row in np.flatnonzero(missing)})
+        told = f"the name{'s' * (len(names) > 1)} {', '.join(map(repr, names[:_SHOWN]))}"
+        told += ", …" * (len(names) > _SHOWN) + f" in {missing.sum()} rows"
+        found.append(f"{told}; where it means that there is none, {blank}")
     found += [*_swallowed_rows(table, column), *shortened_names(cells.texts.tolist())]
     sums = cells.where(lambda text: text.casefold().rstrip(":") in _SUMS)
     if sums.sum() == 1:

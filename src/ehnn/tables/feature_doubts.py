@@ -16,6 +16,7 @@ from ehnn.io._csv_values import as_numbers
 
 from .alike import known_as
 from .columns import Feature, Number, Values, values_of
+from .labels import alike_classes
 from .lists import joined_classes
 from .number_formats import missing_code, thousands, why_texts
 from .sheet import Columns
@@ -139,6 +140,14 @@ def joined_texts(feature: Feature, columns: Columns) -> str | None:
         return None
     told = f"is read as {len(feature.values)} classes, {short(joined)} for one; to split lists, give a column"
     return f"{columns.table.path}: column {short(feature.column)} {told} of 0 and 1 for each word"
+
+
+def alike_texts(feature: Feature, columns: Columns) -> str | None:
+    """A remark where two texts that are read as classes may be one, such as ``yes`` and ``Yes``."""
+    alike = "" if isinstance(feature, Number) else alike_classes(feature.values)
+    if not alike:
+        return None
+    return f"{columns.table.path}: column {short(feature.column)} has texts that may be one: {alike}"
 
 
 def odd_numbers(feature: Feature, columns: Columns, count: int) -> str | None:

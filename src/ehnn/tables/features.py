@@ -9,6 +9,7 @@ from ehnn.io._csv_table import Table
 
 from .columns import Feature, learn_feature, values_of
 from .feature_doubts import (
+    alike_texts,
     counts_rows,
     first_of,
     formatted_numbers,
@@ -32,8 +33,7 @@ def choose_features(
 
     ``own_table``: nodes have a table of their own; ``wanted`` are columns that the user named.
     """
-    taken = {reader.label, reader.id_column, sheet.layout.node, sheet.layout.edge, *sheet.layout.sets}
-    taken |= {*sheet.layout.members, sheet.layout.weight, sheet.layout.edge_weight, sheet.layout.role}
+    taken = {reader.label, reader.id_column} | sheet.layout.named
     of_nodes: list[str] = []
     if own_table and sheet.nodes is not None:
         of_nodes = [c for c in sheet.nodes.table.columns if c not in taken]
@@ -43,6 +43,7 @@ def choose_features(
     node_found, node_told = _learned(sheet.nodes, of_nodes, sheet.h.num_nodes, wanted is not None)
     set_found, set_told = _learned(sheet.edges, of_sets, sheet.h.num_edges, wanted is not None)
     remarks = _unread(sheet, own_table, {*taken, *of_nodes, *of_sets})
+    remarks += _called_alike(reader, sheet, taken - set(of_nodes)) if own_table else []
     return node_found, set_found, [*node_told, *set_told, *remarks]
 
 
@@ -89,6 +90,7 @@ def _learned(
     doubts = [
         formatted_numbers(f, columns)
         or joined_texts(f, columns)
+        or alike_texts(f, columns)
         or many_classes(f, columns, count)
         or odd_numbers(f, columns, count)
         for f in features
@@ -113,6 +115,16 @@ def _feature(columns: Columns, name: str, count: int, must: bool) -> Feature | s
     if not must and counts_rows(columns.table, name):
         return f"column {short(name)} counts the rows"
     return learn_feature(columns, name, count)
+
+
+def _called_alike(reader: Reader, sheet: Sheet, taken: set[str | None]) -> list[str]:
+    """A remark on columns of the table of nodes that are not read because one of the sets is called so."""
+    table = None if sheet.nodes is None else sheet.nodes.table
+    if table is None or table.path == sheet.path:
+        return []
+    unread = [c for c in table.columns if c in taken - {reader.label, reader.id_column}]
+    told = f"columns called as those of {sheet.path} that say who is in which set: {short(unread, 300)}"
+    return [f"{table.path}: {told}; not used; to learn from them: --feature-columns"] * bool(unread)
 
 
 def _unread(sheet: Sheet, own_table: bool, used: set[str | None]) -> list[str]:

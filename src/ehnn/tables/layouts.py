@@ -75,6 +75,12 @@ class Layout:
     one_hot: bool | None = None
     patterns: tuple[str, ...] = ()
 
+    @property
+    def named(self) -> set[str]:
+        """The columns that it gives a meaning."""
+        alone = (self.node, self.edge, self.weight, self.edge_weight, self.role)
+        return {*filter(None, alone), *self.members, *self.sets}
+
     def __post_init__(self) -> None:
         if self.kind not in ("auto", *KINDS):
             raise ValueError(f"--layout must be one of {', '.join(('auto', *KINDS))}, got {self.kind!r}")

@@ -51,7 +51,21 @@ def split_lists(cells: list[str], separator: str | None, table: Table) -> Lists:
     if separator is None and any(len(cell.split()) > 1 for cell in cells):
         separator = " "
     lists = [cell.split(None if separator == " " else separator) for cell in cells]
-    return Lists(lists, separator, [*remarks, *_alone(lists, table)])
+    joined = [f"{table.path}: {told}" for told in joined_members(lists)]
+    return Lists(lists, separator, [*remarks, *joined, *_alone(lists, table)])
+
+
+def joined_members(lists: list[list[str]]) -> list[str]:
+    """A remark where what is taken for a member holds others: cells may have different separators.
+
+    >>> joined_members([["a", "b"], ["a, b"], ["c, d"]])
+    ["'a, b' is taken for one member, and a part of it for another; write one separator in all cells"]
+    """
+    joined = joined_classes(list(dict.fromkeys(name.strip() for one in lists for name in one)))
+    if joined is None:
+        return []
+    told = f"{short(joined)} is taken for one member, and a part of it for another"
+    return [f"{told}; write one separator in all cells"]
 
 
 def _alone(lists: list[list[str]], table: Table) -> list[str]:

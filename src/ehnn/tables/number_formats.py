@@ -19,11 +19,15 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}([./])\d{1,2}\1\d{2,4}.*", re.DOTA
 _NINES = re.compile(r"-?99+(\.0+)?")
 _VERSION = re.compile(r"\d+(\.\d+){2,}")
 """A version or a date, unless it is `_GROUPED`."""
+_MINUS = re.compile(r"^[\u2212\u2013](?=\s?\d)")
+"""A minus of texts for people, which no program reads as a sign."""
 _UNIT = re.compile(r"[-+]?\d[\d.,]*\s?([^\W\d_]{1,4}|°C|°F)")
 
 
 def no_number(text: str) -> str:
     """A hint where a text is a formatted number."""
+    if _MINUS.match(text):
+        return "; write negative numbers with the sign '-'"
     hint = "; write numbers without currencies, % and signs between thousands"
     if _COMMA.fullmatch(text):
         return "; write fractions with a point"
@@ -44,7 +48,8 @@ def why_texts(texts: Sequence[str]) -> str:
     units = [_UNIT.fullmatch(text) for text in texts]
     if all(units) and len({unit[1] for unit in units if unit}) == 1:
         return "; write numbers without their unit"
-    hints = map(no_number, texts) if all(map(FORMATTED.fullmatch, texts)) else ()
+    plain = [_MINUS.sub("-", text) for text in texts]
+    hints = map(no_number, texts) if all(map(FORMATTED.fullmatch, plain)) else ()
     return next(filter(None, hints), "")
 
 

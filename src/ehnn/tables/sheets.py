@@ -21,7 +21,7 @@ from ehnn.io._cells import NO_NAME
 from ehnn.io._csv_roles import read_roles, role_words
 from ehnn.io._csv_sides import Side, as_floats
 from ehnn.io._csv_table import Table
-from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, check_one, parse
+from ehnn.io._csv_values import ONE_ROLE, ONE_WEIGHT, NotNumbersError, check_one, parse
 from ehnn.io._support import raw_bytes, read_text, reading_once
 
 from .alike import alike_names, counted_names, one_writing, says_none
@@ -29,7 +29,7 @@ from .doubts import check_names, doubts, lists_as_names, repeated_rows, shortene
 from .frames import is_frame
 from .hif import check_options, is_hif, read_attributes
 from .layouts import Layout, check_source, open_table
-from .lists import between, separator_of, split_lists
+from .lists import between, joined_members, separator_of, split_lists
 from .matrices import (
     check_marks,
     columns_of_counts,
@@ -38,6 +38,7 @@ from .matrices import (
     read_one_hot_sets,
     zeros_as_names,
 )
+from .number_formats import why_texts
 from .sheet import Columns, IncidenceNames, Sheet, first_rows
 
 
@@ -153,7 +154,11 @@ def _pairs(layout: Layout, table: Table) -> Sheet:
 
 def _weights(table: Table, column: str, rows: np.ndarray) -> Tensor:
     """The weights in some rows; a ValueError names the line of the first that is none."""
-    values = as_floats(parse(table, column, rows, float))
+    try:
+        values = as_floats(parse(table, column, rows, float))
+    except NotNumbersError as error:
+        texts = filter(None, table.column(column).tolist())
+        raise ValueError(f"{error}{next(filter(None, (why_texts([text]) for text in texts)), '')}") from error
     wrong = np.flatnonzero(~(np.isfinite(values.numpy()) & (values.numpy() >= 0)))
     if len(wrong):
         row = int(rows[wrong[0]])
@@ -268,14 +273,16 @@ def _lines(path: Path, layout: Layout, told: bool) -> Sheet:
     if layout.separator is None:
         remarks += [f"{path}: {told}" for told in between(separator, lines)]
     if separator is None or len(separator) > 1:
-        h = _from_lists([line.split(separator) for line in lines], str(path), remarks)
+        lists = [line.split(separator) for line in lines]
     else:
         lines_of = io.StringIO(text, newline="")
         reader = csv.reader(lines_of, delimiter=separator, skipinitialspace=True, strict=True)
         try:
-            h = _from_lists([row for row in reader if any(map(str.strip, row))], str(path), remarks)
+            lists = [row for row in reader if any(map(str.strip, row))]
         except csv.Error as error:
             raise ValueError(f"{path}, line {above + reader.line_num}: {error}") from error
+    h = _from_lists(lists, str(path), remarks)
+    remarks += [f"{path}: {one}" for one in joined_members(lists)]
     if not told and h.num_edges > 2 and bool((h.orders == 2).all()):
         raise ValueError(
             f"{path}: each of the {h.num_edges} lines has two names. A node and its set: --layout pairs "
