@@ -234,3 +234,11 @@ def test_typos_in_arguments_are_not_swallowed():
 def test_a_batch_without_its_vectors():
     with pytest.raises(ValueError, match="node_batch and edge_batch are needed for num_members=2"):
         Hypergraph(from_edges([[0]]).incidence, num_members=2)
+
+
+def test_weights_that_a_model_computes_are_not_read() -> None:
+    computed = torch.tensor([1.0, float("nan")], requires_grad=True)
+    h = Hypergraph.from_edges([[0, 1], [1]])
+    assert h.replace(edge_weight=computed).edge_weight is computed
+    with pytest.raises(ValueError, match="edge_weight must be finite"):
+        h.replace(edge_weight=computed.detach())

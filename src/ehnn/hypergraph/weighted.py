@@ -82,8 +82,14 @@ def unless_ones(weights: Tensor | None) -> Tensor | None:
 
 
 def check_finite(name: str, weights: Tensor | None, place: Callable[[int], str]) -> None:
-    """Raise a ValueError for a weight that is NaN or infinite; ``place`` says what the row of it is."""
-    if weights is None or bool((finite := weights.isfinite()).all()):
+    """Raise a ValueError for a weight that is NaN or infinite; ``place`` says what the row of it is.
+
+    Weights on a GPU and those that a model has computed are not read: it would wait for the device in each
+    step, and cannot be recorded.
+    """
+    if weights is None or not weights.is_cpu or weights.requires_grad or torch.compiler.is_compiling():
+        return
+    if bool((finite := weights.isfinite()).all()):
         return
     row = int((~finite).nonzero()[0])
     raise ValueError(f"{name} must be finite, got {weights[row].item()} for {place(row)}")
