@@ -14,7 +14,7 @@ from ehnn.estimators.portfolio.linear import Linear, linear_seconds, search_rows
 from ehnn.estimators.portfolio.nets import MLP, Schedule, mlp_seconds
 from ehnn.estimators.portfolio.outputs import Output
 from ehnn.estimators.portfolio.portfolio import Portfolio
-from ehnn.estimators.portfolio.selection import greedy, hedged, shrunk
+from ehnn.estimators.portfolio.selection import greedy, guarded, hedged, shrunk
 
 NUMBERS = Output("numbers", 1)
 
@@ -158,3 +158,16 @@ def test_the_search_of_a_penalty_reads_fewer_rows_where_a_fit_is_long() -> None:
     assert 8000 <= search_rows(50_000, long) < 10_000
     assert search_rows(5000, linear_seconds(5000, 20_000, 60)) == 5000
     assert linear_seconds(5000, 10, 60, every=100_000) > 10 * linear_seconds(5000, 10, 60)
+
+
+def test_a_member_that_is_right_more_often_and_less_sure_is_not_alone() -> None:
+    y, output, ones = np.zeros(400, np.int64), Output("classes", 2), np.ones(400)
+
+    def member(right: int, wrong: float) -> np.ndarray:
+        share = np.where(np.arange(400) < right, 0.6, wrong)
+        return np.log(np.stack([share, 1 - share], 1))
+
+    scores = {"average": member(300, 0.4), "lucky": member(310, 0.01), "better": member(310, 0.4)}
+    for name, chosen in (("lucky", "average"), ("better", "better")):
+        pair = {n: scores[n] for n in ("average", name)}
+        assert guarded(output, pair, {"average": 1.0}, y, ones) == {chosen: 1.0}

@@ -119,16 +119,22 @@ def hedged(
 def guarded(
     output: Output, scores: Mapping[str, Array], weights: dict[str, float], target: Array, weight: Array
 ) -> dict[str, float]:
-    """``weights``, or the one member that beats the average by a standard error (on few rows, two)."""
-    blend = output.hits(output.blend([scores[n] for n in weights], list(weights.values())), target)
+    """``weights``, or the one member that beats the average by a standard error (on few rows, two).
+
+    Its loss must be at most that of the average too: of many members, the most accurate one may be a
+    standard error ahead by chance.
+    """
+    blend = output.blend([scores[n] for n in weights], list(weights.values()))
+    name = max(scores, key=lambda n: _mean(output.hits(scores[n], target), weight))
+    gain = output.hits(scores[name], target) - output.hits(blend, target)
     share = weight / max(weight.sum(), 1e-12)
-    for name in sorted(scores, key=lambda n: -_mean(output.hits(scores[n], target), weight)):
-        gain = output.hits(scores[name], target) - blend
-        mean = float((share * gain).sum())
-        error = float(np.sqrt((share**2 * (gain - mean) ** 2).sum()))
-        errors = 1.0 if len(target) >= _MANY else 2.0
-        return {name: 1.0} if mean > max(errors * error, 1e-9) else weights
-    return weights
+    mean = float((share * gain).sum())
+    error = float(np.sqrt((share**2 * (gain - mean) ** 2).sum()))
+    errors = 1.0 if len(target) >= _MANY else 2.0
+    own, others = (
+        _mean(_mixed_losses(output, _mixable(output, s), target), weight) for s in (scores[name], blend)
+    )
+    return {name: 1.0} if mean > max(errors * error, 1e-9) and own <= others else weights
 
 
 def shrunk(
