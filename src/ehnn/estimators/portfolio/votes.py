@@ -42,14 +42,16 @@ def group_evidence(incidence: Any, values: Array, known: Array, prior: Array, st
 
     with the counts C of labels in each group, their number n, and the ``strength`` a of the prior π.
     """
+    incidence = incidence.tocsr()
     count, number = np.asarray(incidence.T @ (values * known)), np.asarray(incidence.T @ known)
-    row, group = incidence.nonzero() if incidence.format != "csr" else _csr_index(incidence)
+    row, group = _csr_index(incidence)
     found = np.zeros_like(values)
     step = max(1, _CHUNK // max(values.shape[1], 1))
     for start in range(0, len(row), step):
         i, e = row[start : start + step], group[start : start + step]
-        share = np.maximum(count[e] - (values * known)[i], 0) + strength * prior
-        share /= np.maximum(number[e] - known[i], 0) + strength
+        entry = incidence.data[start : start + step, None]
+        share = np.maximum(count[e] - entry * (values * known)[i], 0) + strength * prior
+        share /= np.maximum(number[e] - entry * known[i], 0) + strength
         terms = np.log(np.maximum(share, 1e-9) / np.maximum(prior, 1e-9))
         first = np.flatnonzero(np.r_[True, i[1:] != i[:-1]])
         found[i[first]] += np.add.reduceat(terms, first, axis=0)
