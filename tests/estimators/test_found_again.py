@@ -11,6 +11,7 @@ import torch
 import ehnn
 from ehnn.estimators import as_hypergraph
 from ehnn.estimators.auto_incidences import AutoIncidences, MatchedIncidences, _edge_numbers, _matched
+from ehnn.estimators.portfolio import budget
 from ehnn.estimators.portfolio.budget import BUDGETS
 from ehnn.estimators.portfolio.fit_nodes import set_hashes
 from ehnn.estimators.portfolio.incidence_table import IncidenceTable
@@ -21,6 +22,7 @@ FAST = {"budget": "fast", "random_state": 0}
 @pytest.fixture(autouse=True)
 def _a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(BUDGETS, "fast", 0.05)
+    monkeypatch.setattr(budget, "STOP", 100.0)  # on a busy machine too
 
 
 def pairs_of(h: ehnn.Hypergraph) -> list[tuple[object, object]]:
