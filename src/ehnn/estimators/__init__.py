@@ -36,7 +36,7 @@ _KINDS = (
 
 
 def load(path: str | os.PathLike[str], *, model: Any = None) -> Estimator:
-    """The estimator saved in the folder ``path``, whichever it is.
+    """Load the estimator that `save` wrote to the folder ``path``, of whatever class it is.
 
     ``model`` is the factory of the network, needed where the estimator was made with one of its own; see
     `Estimator.load`.

@@ -87,18 +87,20 @@ class Estimator:
         model: ``"auto"``: simple and neural members are compared on held-out labels and averaged (see
             ``leaderboard_``); or one alone: ``"ehnn-mlp"``, ``"ehnn-transformer"``, a baseline, or a factory
             ``(d_in, d_out) -> nn.Module`` of a module with ``module(h) -> [rows, d_out]``.
-        width: channels between the layers. It, ``dropout`` and ``options`` are of models given by name: a
-            factory does not get them, and they are refused beside one.
-        dropout: between the layers.
+        width: channels between the layers. ``width``, ``dropout`` and ``options`` are settings of models
+            given by name; they are refused with a factory.
+        dropout: the dropout rate between the layers.
         options: further arguments of the layer or baseline; with ``model="auto"``, of EHNN-MLP.
         features: of nodes: ``"given"``, ``"structural"`` (degrees, orders: see `structural_features`),
             ``"both"``, ``"all"`` (these and spectral features of the incidence matrix; not of whole
             hypergraphs), or ``"auto"``: given ones where there are any, degrees and orders where hyperedges
             alone have some, else degrees, orders and spectral features.
-        lr, weight_decay: of Adam; ``"auto"`` has its own.
-        epochs: the most passes over the data.
-        patience: stop after so many epochs without a better validation metric; None never does.
-        validation_fraction: of the labels, kept out of training to select the epoch; 0: the last epoch.
+        lr, weight_decay: learning rate and weight decay of Adam; ``model="auto"`` sets its own, except in
+            `HyperedgePredictor`.
+        epochs: the largest number of passes over the data.
+        patience: stop after this many epochs without a better validation metric; None: never stop early.
+        validation_fraction: the share of labels kept out of training to select the epoch; 0: take the last
+            one.
         random_state: the seed of everything random.
         device: ``"cpu"``, ``"cuda"``, ``"cuda:1"``, …, or ``"auto"``: a GPU if there is one.
         budget: time for ``model="auto"``: ``"fast"``, ``"default"``, ``"best"`` or seconds. Members that

@@ -31,10 +31,10 @@ STRUCTURAL = 5
 
 
 def structural_features(h: Hypergraph, new: Tensor | None = None) -> Tensor:
-    """``[num_nodes, 5]`` numbers that renumbering permutes and does not change.
+    """Return five features of each node, ``[num_nodes, 5]``, from degrees and orders alone.
 
-    A one, and the logarithms (of 1 + …) of the degree, of the mean and the largest order of the node's
-    hyperedges, and of its number of co-members.
+    The columns are 1 and log(1 + n), where n is: the degree of the node; the mean order of its hyperedges;
+    their largest order; its number of co-members. They do not depend on how the nodes are numbered.
 
     Args:
         h: a hypergraph.

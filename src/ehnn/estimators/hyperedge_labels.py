@@ -31,13 +31,13 @@ from .weights import check_weights
 class HyperedgeEstimator(NodeEstimator):
     """What `HyperedgeClassifier` and `HyperedgeRegressor` share.
 
-    Rows are hyperedges, in the order of ``as_hypergraph(h).edge_names``, or by number where there are none:
-    where `NodeEstimator` says node, read hyperedge. The models work on the dual hypergraph, in which
-    hyperedges are nodes: hyperedges that share a node are co-members, ``edge_x`` are features of rows, and
-    the members of a hyperedge are known by identity.
+    Rows are hyperedges, in the order of ``as_hypergraph(h).edge_names``, or by number where there are none.
+    Where `NodeEstimator` says node, read hyperedge. The models work on the dual hypergraph, whose nodes are
+    the hyperedges and whose hyperedges are the nodes. So hyperedges that share a node are co-members, and
+    ``edge_x`` has the features of rows.
 
-    Hyperedges that were not there in `fit` are predicted beside those that were: `predict` may be given new
-    hyperedges alone. Nodes are found by name, or by number without names.
+    `predict` may be given new hyperedges alone: they are predicted together with the hyperedges of `fit`.
+    Nodes are found by name, or by number without names.
     """
 
     _row: ClassVar[str] = "hyperedge"
@@ -154,7 +154,11 @@ class _NewQuestions:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HyperedgeClassifier(Classifies, HyperedgeEstimator):
-    """Which class is a hyperedge of? One of several classes, or several yes/no labels.
+    """Predict a class for each hyperedge (set): one of several classes, or several yes/no labels.
+
+    ``y`` of `fit` is a label for each hyperedge in order, None where it is not known, or a mapping from names
+    (or numbers) of hyperedges to labels. `predict` returns ``[num_edges]`` classes, and `predict_proba`
+    ``[num_edges, classes]`` with its columns in the order of ``classes_``.
 
     >>> edges = {"a": [0, 1, 2], "b": [1, 2, 3], "c": [7, 8, 9], "d": [8, 9], "e": [0, 3], "f": [7, 9]}
     >>> labels = {"a": "left", "b": "left", "c": "right", "d": "right"}
@@ -167,7 +171,10 @@ class HyperedgeClassifier(Classifies, HyperedgeEstimator):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HyperedgeRegressor(Regresses, HyperedgeEstimator):
-    """What number goes with a hyperedge? One or several. ``score`` is R².
+    """Predict a number for each hyperedge (set), or several numbers.
+
+    ``y`` of `fit` is as in `HyperedgeClassifier`, with numbers. `predict` returns ``[num_edges]`` numbers, or
+    ``[num_edges, c]``. ``score`` is R².
 
     >>> edges = [[0, 1, 2], [0, 2], [1, 2], [3, 4, 5], [3, 5], [4, 5]]
     >>> model = HyperedgeRegressor(budget="fast").fit(edges, [3.0, 2.0, 2.0, 3.0, None, None])

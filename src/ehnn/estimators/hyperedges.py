@@ -58,19 +58,23 @@ _NEGATIVES, _MOST_EACH = 2048, 50
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HyperedgePredictor(Estimator):
-    """Which sets of nodes, of any size, are hyperedges that are not there (yet)?
+    """Score sets of nodes: is a set, of any size, a hyperedge that is missing from the data?
 
-    Learns from a hypergraph alone: real hyperedges against sampled sets of the same sizes. A part of the
-    hyperedges (``validation_fraction``, at most 1024) is held out to select the epoch. With ``model="auto"``
-    two networks EHNN-MLP (see ``budget``) are trained from different random weights, and their mean is
-    compared on the held-out hyperedges with logistic regression on `ehnn.tasks.hyperedges.evidence`
-    (co-membership, Adamic–Adar, common neighbours, degrees, …), each alone and all together: the best is
-    taken, or the mean of both (``leaderboard_``). Without held-out hyperedges it is the mean of the networks.
+    `fit` takes a hypergraph without labels and learns to tell its hyperedges from sampled sets of the same
+    sizes. `decision_function` scores candidate sets, ``[num_candidates]``, and `predict_proba` gives
+    ``[num_candidates, 2]``, whose second column is for a hyperedge. Probabilities rank candidates; they are
+    not frequencies.
 
-    No hyperedge is ever scored by a model that sees it, or a duplicate of it, in its input: neither in
-    training (in folds) nor in validation nor in prediction. A candidate that is a known hyperedge is removed
-    from the input before it is scored. In a large hypergraph, a fixed tenth of the hyperedges is removed with
-    it.
+    A part of the hyperedges (``validation_fraction``, at most 1024) is held out to select the epoch. With
+    ``model="auto"`` two networks EHNN-MLP (see ``budget``) are trained from different random weights. Their
+    mean is compared on the held-out hyperedges with logistic regression on
+    `ehnn.tasks.hyperedges.evidence` (co-membership, Adamic–Adar, common neighbours, degrees, …), each alone
+    and all together. The best is taken, or the mean of both (``leaderboard_``). Without held-out hyperedges
+    it is the mean of the networks.
+
+    A hyperedge and its duplicates are removed from the input of the model while it is scored, in training (in
+    folds), in validation and in prediction. In a large hypergraph, a fixed tenth of the hyperedges is removed
+    with it.
 
     Args:
         sketch: channels of `ehnn.estimators.sketches.sketch_features`, which distinguish nodes by their

@@ -229,7 +229,10 @@ class HypergraphEstimator(Estimator):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HypergraphClassifier(Classifies, HypergraphEstimator):
-    """Which class is a hypergraph of? One of several classes, or several yes/no labels.
+    """Predict a class for each whole hypergraph: one of several classes, or several yes/no labels.
+
+    Give `fit` a list of hypergraphs and a label for each. `predict` returns ``[num_hypergraphs]`` classes,
+    and `predict_proba` ``[num_hypergraphs, classes]`` with its columns in the order of ``classes_``.
 
     >>> pairs, triples = [[[0, 1], [1, 2]]] * 6, [[[0, 1, 2], [1, 2, 3]]] * 6
     >>> model = HypergraphClassifier(budget="fast").fit([*pairs, *triples], ["pairs"] * 6 + ["triples"] * 6)
@@ -242,7 +245,10 @@ class HypergraphClassifier(Classifies, HypergraphEstimator):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class HypergraphRegressor(Regresses, HypergraphEstimator):
-    """What number goes with a hypergraph? One or several. ``score`` is R².
+    """Predict a number for each whole hypergraph, or several numbers.
+
+    Give `fit` a list of hypergraphs and a number for each. `predict` returns ``[num_hypergraphs]`` numbers,
+    or ``[num_hypergraphs, c]``. ``score`` is R².
 
     >>> pairs, triples = [[[0, 1], [1, 2]]] * 6, [[[0, 1, 2], [1, 2, 3]]] * 6
     >>> model = HypergraphRegressor(budget="fast").fit([*pairs, *triples], [2.0] * 6 + [3.0] * 6)

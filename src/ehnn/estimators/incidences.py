@@ -36,14 +36,16 @@ from .weights import check_weights, counted, in_order_of, row_weights, score_wei
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class IncidenceClassifier(Classifies, Estimator):
-    """Which class is a node of *within a hyperedge*: sender or receiver of a message, substrate or product?
+    """Predict a class for each node *within each hyperedge*, such as sender or receiver of a message.
 
-    Rows are incidences in the order of ``as_hypergraph(h).index``, or the rows of a DataFrame of pairs. ``y``
-    of `fit` is a class for each of them, or a mapping from (node, hyperedge) to the class; None or NaN: no
-    label. It learns from the labels of the node in other
-    hyperedges, degrees and orders compared with the other members, features, and how like a node is to the
-    others. Labels of the other members are read where they are known: if a tenth of the incidences without a
-    label are in such hyperedges. Whole hyperedges may be without labels.
+    Rows are incidences, the (node, hyperedge) pairs, in the order of ``as_hypergraph(h).index``, or the rows
+    of a DataFrame of pairs. ``y`` of `fit` is a class for each of them, or a mapping from (node, hyperedge)
+    to the class; None or NaN: no label. Whole hyperedges may be without labels. `predict` returns
+    ``[num_incidences]`` classes, and `predict_proba` ``[num_incidences, classes]``.
+
+    The models read the labels of the node in other hyperedges, features, degrees and orders compared with
+    those of the other members, and how similar the node is to them. If a tenth of the incidences without a
+    label are in partly labelled hyperedges, they read the known labels of the other members too.
 
     `predict` reads the labels of `fit` again in any hypergraph that has the same nodes and hyperedges, in any
     order. Hyperedges are found by name where both hypergraphs have names. Otherwise they are found as sets of

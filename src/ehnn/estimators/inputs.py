@@ -33,13 +33,14 @@ _HOW = (
 
 
 def as_hypergraph(data: Any) -> Hypergraph:
-    """``data`` as a Hypergraph.
+    """Convert lists, matrices, DataFrames, files or objects of other libraries to a Hypergraph.
 
-    Accepts a Hypergraph; a list of hyperedges, each a collection of node numbers or of names; a mapping
-    from hyperedge names to such collections; a scipy or dense incidence matrix ``[num_nodes, num_edges]``
-    or a 2 × nnz index; a DataFrame (pandas, polars, pyarrow) with a row per (node, hyperedge); a file, or
-    what `ehnn.tables.read` read from one; a HIF dictionary; and the objects of PyG (``HyperGraphData``, or
-    ``Data`` with ``hyperedge_index``), XGI, HyperNetX and NetworkX (bipartite graphs).
+    ``data`` may be a Hypergraph; a list of hyperedges, each a collection of node numbers or of names; a
+    mapping from hyperedge names to such collections; a scipy or dense incidence matrix ``[num_nodes,
+    num_edges]`` or a 2 × nnz index; a DataFrame (pandas, polars, pyarrow) with a row per (node, hyperedge); a
+    file, or what `ehnn.tables.read` read from one; a HIF dictionary; and the objects of PyG
+    (``HyperGraphData``, or ``Data`` with ``hyperedge_index``), XGI, HyperNetX and NetworkX (bipartite
+    graphs).
 
     The columns of a frame are found by name: node, node_id, vertex or member, and edge, hyperedge, set or
     group, these also with _id. Of two columns one such name is enough. `ehnn.tables.read` takes other names,

@@ -56,13 +56,13 @@ class NodeEstimator(Estimator):
     """What `NodeClassifier` and `NodeRegressor` share.
 
     An EHNN model is trained in the first way that fits into free memory, which is ``way_`` after `fit`:
-    ``"whole"``; ``"bounded"``, inside `ehnn.ops.bounded_memory`, with the same numbers for a third more time;
+    ``"whole"``; ``"bounded"``, inside `ehnn.ops.bounded_memory`, with the same numbers in a third more time;
     ``"sampled"``, on mini-batches of `ehnn.parallel.sample`, which is approximate.
 
     Args:
-        residual: of EHNN models, and refused with others: whether nodes keep, from layer to layer, what they
-            were; see `Plan`. None: both are trained, in twice the time, and the validation labels choose
-            (``residual_``); where there are none, nodes keep what they were.
+        residual: whether each layer of an EHNN model adds its output to its input; refused with other models.
+            None: both are trained, in twice the time, and the validation labels choose (``residual_``);
+            without validation labels it is True.
         hypergraph: where it is given, ``fit``, ``predict`` and ``score`` take *nodes* (numbers or names) in
             place of a hypergraph, one row each. So scikit-learn's helpers can split the nodes:
             ``cross_val_score(NodeClassifier(hypergraph=h), np.arange(h.num_nodes), y)``. `save` keeps it,
@@ -459,13 +459,15 @@ def _named_rows(asked: Asked) -> Hypergraph:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NodeClassifier(Classifies, NodeEstimator):
-    """Which class is a node of? One of several classes, or several yes/no labels.
+    """Predict a class for each node: one of several classes, or several yes/no labels.
 
-    ``y`` of `fit`: classes (text or integers; None or NaN: no label), or a matrix of 0 and 1 (NaN or -1:
-    missing). -1 also means no label, with a warning, except where None or NaN do or another label is
-    negative; with 0 and 1 alone it is an error. A tensor of integers has no NaN: there, -1 always means no
-    label, with a warning where it may be a class. ``classes_`` has the classes in the order of the columns of
-    ``predict_proba``.
+    Give `fit` a hypergraph and labels of some nodes. `predict` returns ``[num_nodes]`` classes, and
+    `predict_proba` ``[num_nodes, classes]`` with its columns in the order of ``classes_``.
+
+    ``y`` of `fit` holds classes (text or integers; None or NaN: no label), or is a matrix of 0 and 1 (NaN or
+    -1: missing). A class of -1 means no label, with a warning. It is a class if None or NaN mark missing
+    labels, or if another label is negative. Labels of -1, 0 and 1 alone are an error. A tensor of integers
+    has no NaN: there, -1 always means no label, with a warning where it may be a class.
 
     >>> edges = [["ann", "bob", "cy"], ["cy", "dan"], ["eve", "flo", "gus"], ["gus", "hal"]] * 2
     >>> model = NodeClassifier(model="ehnn-mlp", width=16, epochs=30, validation_fraction=0)
@@ -479,10 +481,11 @@ class NodeClassifier(Classifies, NodeEstimator):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NodeRegressor(Regresses, NodeEstimator):
-    """What number goes with a node? One or several; None or NaN where it is not known.
+    """Predict a number for each node, or several numbers.
 
-    Numbers are standardised for training and given back on their own scale. ``score`` is R².
-    See `Estimator` and `NodeEstimator` for the parameters.
+    ``y`` of `fit` has None or NaN where the number is not known. `predict` returns ``[num_nodes]`` numbers,
+    or ``[num_nodes, c]``. They are standardised for training and given back on their own scale. ``score`` is
+    R². See `Estimator` and `NodeEstimator` for the parameters.
 
     >>> edges = [[0, 1, 2], [0, 2], [1, 2], [3, 4, 5], [3, 5], [4, 5]]
     >>> model = NodeRegressor(budget="fast").fit(edges, [1.0, 1.0, None, 9.0, 9.0, None])

@@ -17,8 +17,10 @@ _ATTRIBUTES = ("x", "edge_x", "y", "edge_weight", *PER_INCIDENCE)
 
 
 def batch(hypergraphs: Iterable[Hypergraph]) -> Hypergraph:
-    """The disjoint union of hypergraphs: a Hypergraph that knows which member each row belongs to.
+    """Join several hypergraphs into one Hypergraph, their disjoint union.
 
+    ``node_batch`` ``[num_nodes]`` and ``edge_batch`` ``[num_edges]`` say which of them, called members, each
+    node and hyperedge belongs to.
     Nodes and hyperedges of a member stay together, in order. An attribute must be there in all
     members or in none. Names are kept only if every member has them. Costs O(incidences): nothing
     is sorted again.

@@ -16,7 +16,7 @@ from .weighted import product
 
 
 class Graph(NamedTuple):
-    """A graph as an index tensor.
+    """A graph made from a hypergraph: its links as an index tensor, and their weights.
 
     Attributes:
         index: ``[2, links]`` (from, to) in each column; both directions of every link, no self-loops.
@@ -34,7 +34,7 @@ class Graph(NamedTuple):
 
 
 def clique_expansion(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Graph:
-    """Nodes linked when they share hyperedges; the weight is the number shared.
+    """The graph that links two nodes if they share a hyperedge; the weight is how many they share.
 
     More than ``max_pairs`` possible links are refused.
 
@@ -46,7 +46,7 @@ def clique_expansion(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Graph:
 
 
 def line_expansion(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Graph:
-    """Hyperedges linked when they share nodes; the weight is the size of the overlap.
+    """The graph that links two hyperedges if they share a node; the weight is how many they share.
 
     More than ``max_pairs`` possible links are refused.
 
@@ -57,7 +57,7 @@ def line_expansion(h: Hypergraph, max_pairs: int = MAX_PAIRS) -> Graph:
 
 
 def star_expansion(h: Hypergraph) -> Graph:
-    """Node v linked with hyperedge e, numbered ``num_nodes + e``, when v is in e.
+    """The bipartite graph that links node v with hyperedge e, numbered ``num_nodes + e``, if v is in e.
 
     >>> star_expansion(Hypergraph.from_edges([[0, 1]])).index.tolist()
     [[0, 1, 2, 2], [2, 2, 0, 1]]
@@ -93,7 +93,7 @@ def dual(h: Hypergraph) -> Hypergraph:
 
 
 def with_self_loops(h: Hypergraph) -> Hypergraph:
-    """``h`` and, at the end, a hyperedge {v} for every node v that has none.
+    """Add a hyperedge {v} at the end of ``h`` for every node v that has no such hyperedge.
 
     Attributes of nodes stay, and the batch; those of hyperedges are left out. Roles are refused.
 

@@ -30,10 +30,12 @@ _RELATIONS = {"roles", "num_roles", "edge_weight", "incidence_weight"}  # what o
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Hypergraph:
-    """A hypergraph with any number of nodes, hyperedges and features, undirected or with roles. Frozen.
+    """Nodes, hyperedges (sets of nodes of any size), and their features, labels, weights, roles and names.
+
+    A Hypergraph cannot be changed; `replace` returns a copy.
 
     Build one with `from_edges`, `from_directed` or `from_incidence`; batch several with `ehnn.batch`. A batch
-    is a Hypergraph too: the disjoint union of its members, with ``node_batch`` and ``edge_batch`` saying
+    is a Hypergraph too: the disjoint union of its members, in which ``node_batch`` and ``edge_batch`` say
     which member each node and hyperedge belongs to. Empty hyperedges, isolated nodes, repeated
     hyperedges, zero nodes and zero hyperedges are allowed. A hyperedge is a *set*: an incidence that is
     given twice counts once, and it is a ValueError to give it two different weights or roles.

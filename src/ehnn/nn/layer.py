@@ -14,7 +14,7 @@ AGGREGATIONS = ("mean", "sum")
 
 
 class Layer(nn.Module):
-    """A map from features of source hyperedges to features of target hyperedges.
+    """Base class of layers: a map from features of source hyperedges to features of target hyperedges.
 
     ``layer(x, overlap)`` with ``x: [num_sources, d_in]`` returns ``[num_targets, d_out]``; the overlap
     says which families these are. A layer of your own is a subclass:

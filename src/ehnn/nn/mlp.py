@@ -14,7 +14,7 @@ from .phi import OrderBias, Phi
 
 
 class EHNNMLP(Layer):
-    r"""EHNN realised with three elementwise MLPs (Kim et al., ECCV 2022, Eqs. 7 and 8).
+    r"""An equivariant layer with three small MLPs, applied to each row (Kim et al., ECCV 2022, Eqs. 7 and 8).
 
     .. math::
         y_j = \phi_3\Big(l, \sum_{\mathcal I \ge 0} \phi_2\big(\mathcal I,

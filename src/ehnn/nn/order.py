@@ -15,7 +15,7 @@ _TURN = 0.7548776662466927
 
 
 class OrderEncoding(nn.Module):
-    r"""An order as a vector: computed on the fly for any order, with no table and no maximum.
+    r"""Encode an order, or the size of an overlap, as a vector; any order, also one never seen in training.
 
     The ``kind`` ``"sinusoidal"`` (the paper's) gives ``dim`` channels, :math:`\sin(k / 10000^{2c/d})` and
     :math:`\cos(k / 10000^{2c/d})`. ``"number"`` gives one channel that holds k / 10: two orders
@@ -38,6 +38,8 @@ class OrderEncoding(nn.Module):
       could not (`tests/algebra/test_algebra_roles.py`).
     - Codes of matrices that are close are close, so an MLP on them carries over to matrices that it was not
       trained on; rates drawn at random do not (`paper/experiments/role_encoding.py` compares).
+
+    Shapes: integers ``[n]`` → ``[n, dim]``.
 
     >>> OrderEncoding("number", 8)(torch.tensor([2, 5000])).tolist()
     [[0.20000000298023224], [500.0]]

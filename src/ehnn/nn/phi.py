@@ -42,7 +42,7 @@ def _read_old_names(module: nn.Module, state: dict[str, Any], prefix: str, *_: A
 
 
 class Phi(Network, fusable=True):
-    r"""φ(k, x): a residual MLP on a feature and the order that goes with it (Eq. 7).
+    r"""φ(k, x) of Eq. 7: an MLP with a residual connection that reads features x and their order k.
 
     .. math:: \phi(k, x) = W x + W_3\, \sigma(W_2\, \sigma(
         W_1 [\mathrm{LayerNorm}(x), \mathrm{enc}(k)] + b_1) + b_2) + b_3
@@ -54,6 +54,8 @@ class Phi(Network, fusable=True):
         encoding: what φ sees of the order.
         dropout: between the layers of the MLP.
         norm: LayerNorm before the MLP; without it counts in x reach the MLP undistorted.
+
+    Shapes: ``x [rows, d_in]`` and the orders of these rows → ``[rows, d_out]``.
 
     >>> import torch
     >>> from ehnn import Hypergraph
@@ -107,6 +109,8 @@ class OrderBias(Network, fusable=True):
     r"""𝓑(l): a bias of ``d_out`` channels for any order, an MLP on its encoding (Eq. 6).
 
     .. math:: \mathcal B(l) = W_2\, \mathrm{relu}(W_1\, \mathrm{enc}(l) + b_1) + b_2
+
+    Shapes: orders of ``[rows]`` → ``[distinct orders, d_out]``, and which of them each row has.
 
     >>> from ehnn import Hypergraph
     >>> h = Hypergraph.from_edges([[0, 1], [1, 2, 3], [4, 5]])

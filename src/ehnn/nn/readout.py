@@ -15,7 +15,7 @@ READOUTS = (*AGGREGATIONS, "attention")
 
 
 class Readout(Layer):
-    r"""A row per batch member from the features of its hyperedges.
+    r"""Pool features into one row for each hypergraph of a batch.
 
     The ``kind`` ``"sum"`` or ``"mean"`` pools the sources; ``"attention"`` takes a mean that is weighted by
     the softmax of a learned logit, for each of ``heads``. A linear map follows. Any EHNN layer with target

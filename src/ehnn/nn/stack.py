@@ -21,7 +21,7 @@ from .products import Linear, check_dtype
 
 @dataclass(frozen=True)
 class Block:
-    r"""One layer of a `Stack` with its norm, activation, dropout and residual.
+    r"""Settings of each layer in a `Stack`: the layer, its norm, activation, dropout and residual connection.
 
     .. math:: x' = \mathrm{dropout}(\sigma(\mathrm{layer}(x))), \qquad\text{or, residual,}\qquad
         x' = x + \mathrm{dropout}(\sigma(\mathrm{layer}(\mathrm{LayerNorm}(x))))
@@ -61,11 +61,12 @@ class Block:
 
 
 class Stack(nn.Module):
-    """Layers along a path of families, between an input map and a classifier.
+    """A network: a linear map, several layers, and a classifier.
 
-    The path is data: ``("nodes", "all", "nodes")`` is the paper's V → V∪E → V pair and repeating it
-    makes more pairs; ``("edges",) * 9`` is a stack of eight hyperedge-to-hyperedge layers; a path that
-    ends in ``"graph"`` gives one row per hypergraph.
+    Each layer maps the rows of one family (nodes, hyperedges, all, …) to those of the next, along ``path``:
+    ``("nodes", "all", "nodes")`` is the paper's V → V∪E → V pair and repeating it makes more pairs;
+    ``("edges",) * 9`` is a stack of eight hyperedge-to-hyperedge layers; a path that ends in ``"graph"``
+    gives one row per hypergraph.
 
     Args:
         d_in, d_out: channels of the input features and of the output.
@@ -193,7 +194,7 @@ def _with_shared_rows(y: Tensor, x: Tensor, source: str, target: str) -> Tensor:
 
 
 def pairs_path(pairs: int, middle: str = "all") -> tuple[str, ...]:
-    """The path of ``pairs`` V → middle → V pairs.
+    """The path of a `Stack` that goes from nodes to ``middle`` and back, ``pairs`` times.
 
     >>> pairs_path(2)
     ('nodes', 'all', 'nodes', 'all', 'nodes')

@@ -19,7 +19,7 @@ ATTENTIONS = ("softmax", "sigmoid")
 
 
 class EHNNTransformer(Layer):
-    r"""EHNN realised with attention (Kim et al., ECCV 2022, Eqs. 9 to 11).
+    r"""An equivariant layer with attention over the sources (Kim et al., ECCV 2022, Eqs. 9 to 11).
 
     .. math::
         a_j = \phi_3\Big(l, \sum_{\mathcal I \ge 0} \phi_2\big(\mathcal I, \sum_h \sum_i

@@ -34,7 +34,9 @@ _HINT = (
 
 @dataclass(frozen=True)
 class Layout:
-    """What is said about a file; what is not said (None, "auto") is found out from it.
+    """How a file of sets is laid out: its kind, and which columns have the names, members, weights and roles.
+
+    What is None or "auto" is found out from the file.
 
     Attributes:
         kind: ``"pairs"``: a header, then a row per (node, set). ``"sets"``: a header, then a row per set.

@@ -15,7 +15,7 @@ from ehnn.io._names import factorize
 
 @dataclass(frozen=True)
 class Merged:
-    """Two hypergraphs as one.
+    """The result of `merge`: two hypergraphs joined into one.
 
     Attributes:
         h: nodes and hyperedges of the known one, in their order, then those that are new.
@@ -41,7 +41,9 @@ def merge(
     sets: str = "named",
     said: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
 ) -> Merged:
-    """Join ``new`` to ``known``. Nodes of one name are one; features are those of ``new``.
+    """Join the hypergraph ``new`` to the hypergraph ``known`` by the names of their nodes and hyperedges.
+
+    Nodes with the same name become one node. Features are those of ``new``, see ``said``.
 
     Args:
         known: nodes and hyperedges that come first.

@@ -33,14 +33,15 @@ _ROUNDED = 1e-3
 
 @dataclass(frozen=True)
 class Source:
-    """The tables of a user, and what was said about them.
+    """The files or DataFrames to read, and how they are laid out.
 
     Attributes:
         data: the table of sets, a file or a DataFrame.
         nodes: a table of nodes, or None.
         layout: which columns of ``data`` mean what.
         id_column: the column of ``nodes`` that has their names.
-        edge_of_training: ``layout.edge`` was not said of ``data``, so its sets may be without names.
+        edge_of_training: ``layout.edge`` is that of training and was not given for ``data``, so that column
+            may be missing there.
 
     >>> import pandas as pd
     >>> members = pd.DataFrame({"person": ["ann", "bo", "bo"], "club": ["chess", "chess", "tennis"]})

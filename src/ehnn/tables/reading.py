@@ -28,7 +28,7 @@ _OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)")
 
 @dataclass(frozen=True)
 class TableData:
-    """What was read from tables.
+    """The result of `read`: a hypergraph with names, features and labels, which estimators take in `fit`.
 
     Attributes:
         h: with names, and the feature columns as ``x`` and ``edge_x``.
@@ -75,7 +75,7 @@ def read(
     id_column: str | None = None,
     **layout: Any,
 ) -> TableData:
-    """Read a table of sets, and perhaps one of nodes, into a hypergraph with labels.
+    """Read a table of sets, and optionally a table of nodes, into a hypergraph with labels.
 
     >>> import pandas
     >>> table = pandas.DataFrame({"person": ["ann", "bob", "cy"], "club": ["x", "x", "y"], "team": [1, 0, 1]})

@@ -16,9 +16,10 @@ from .layouts import Layout
 
 @dataclass
 class Columns:
-    """A table whose rows are about nodes, or about sets; ``owner`` (``[rows]``) says which, -1: none.
+    """The columns of a table whose rows are about nodes, or about sets.
 
-    ``what`` they are ("node", "set") and their ``names`` are for messages.
+    ``owner`` (``[rows]``) has the number of the node or set of each row, -1 for none. ``what`` the rows are
+    about ("node", "set") and the ``names`` of these are for messages.
 
     >>> import pandas as pd
     >>> from ehnn.tables import Layout, read_sheet
@@ -50,12 +51,12 @@ class IncidenceNames(Sequence[Hashable]):
 
 @dataclass
 class Sheet:
-    """What was read from ``path`` by its ``layout``. Names are text. ``nodes`` and ``edges``: what is said of
-    them, if it is.
+    """The result of `read_sheet`: a hypergraph ``h``, and the columns of its nodes, sets and incidences.
 
-    ``line(edge)`` is where a set stands, for messages; ``id_column`` is that of a table of nodes;
-    ``remarks`` are for the user; ``incidences``: what is said of a node within a set, in the order of
-    ``h.index``; ``digest`` is a sum over the table.
+    It was read from ``path`` with the ``layout``. Names are text. ``nodes`` and ``edges`` are `Columns`, or
+    None where the file has none; ``incidences`` has those of a node within a set, in the order of
+    ``h.index``. ``line(edge)`` says where a set is in the file, for messages. ``id_column`` is that of a
+    table of nodes, ``remarks`` are notes for the user, and ``digest`` is a checksum of the table.
 
     >>> import pandas as pd
     >>> from ehnn.tables import read_sheet
