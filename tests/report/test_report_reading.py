@@ -12,8 +12,10 @@ import torch
 from ehnn import Hypergraph
 from ehnn.estimators import HyperedgePredictor, NodeClassifier
 from ehnn.nn import EHNNMLP, Stack
-from ehnn.report import read_run, read_runs, write_report
+from ehnn.report import read_run, read_runs, write_report, write_run
 from ehnn.report.history import History, thin
+from ehnn.report.scales import SPACE
+from ehnn.report.sections import on_test, share_on_test
 from ehnn.tasks import NodeClassification
 from ehnn.training import TrainConfig, fit
 
@@ -175,3 +177,14 @@ def test_thinning_keeps_the_ends_and_the_extremes() -> None:
     assert {0, 77, 4321, 9999} <= set(kept.tolist())
     assert thin(np.full(1000, np.nan), 100).tolist() == [0, 999]
     assert torch.equal(torch.tensor(thin(values[:50], 400)), torch.arange(50))
+
+
+def test_several_splits_are_shown_as_their_mean(tmp_path: Path) -> None:
+    tests = [{"accuracy": 0.5}, {"accuracy": 0.7}]
+    run = read_run(write_run(tmp_path / "classes", test=tests[0], runs=tests).parent)
+    assert on_test(run) == ("test accuracy, 2 splits", f"60.0 ± 14.1{SPACE}%")
+    assert share_on_test(run) == pytest.approx(60)
+    tests = [{"r2": 0.5}, {"r2": 0.7}]
+    run = read_run(write_run(tmp_path / "numbers", test=tests[0], runs=tests).parent)
+    assert on_test(run) == ("test r2, 2 splits", "0.6 ± 0.1414")
+    assert share_on_test(run) is None

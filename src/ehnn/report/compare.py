@@ -13,7 +13,7 @@ from .markup import Markup, tag
 from .matrix import scroll
 from .runs import Run
 from .scales import duration, percent, short
-from .sections import mean_std, metric_name, on_test, unit
+from .sections import mean_std, metric_name, on_test, share_on_test, unit
 from .settings import settings
 from .theme import SERIES
 
@@ -27,10 +27,7 @@ def comparison(runs: Sequence[Run]) -> list[Markup]:
     for i, metric in enumerate(metrics):
         if lines := _lines(runs, "valid", metric):
             found.append(line_figure("Validation", lines, metric, f"all-valid-{i}", scales=False))
-    shares = [
-        None if run.test is None or run.test.accuracy is None else 100 * run.test.accuracy for run in runs
-    ]
-    bars = _bars(runs, shares, lambda value: percent(value / 100))
+    bars = _bars(runs, [share_on_test(run) for run in runs], lambda value: percent(value / 100))
     found += [row_figure("Test accuracy", bars, "accuracy, %")] if len(bars) > 1 else []
     bars = _bars(runs, [run.seconds for run in runs], duration)
     found += [row_figure("Time", bars, "seconds", max(bar.value for bar in bars))] if len(bars) > 1 else []

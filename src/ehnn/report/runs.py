@@ -25,7 +25,7 @@ EXPLANATIONS = "explanations.json"
 
 PARTS = (
     "task", "model", "metric", "parameters", "data", "labels", "history", "test", "hypergraph", "attention",
-    "summary", "seconds", "version", "command", "leaderboard", "trials",
+    "summary", "seconds", "version", "command", "leaderboard", "trials", "runs",
 )  # fmt: skip
 """The keys of ``run.json``."""
 
@@ -44,6 +44,7 @@ class Run:
         labels: names of the classes.
         history: the curves, from rows with ``epoch``, ``loss`` and the metrics.
         test: figures and confusions; see `score_record`.
+        runs: the same for each of several splits of the labels, as ``--runs`` of `ehnn train` makes them.
         hypergraph: a small hypergraph to draw; see `hypergraph_record`.
         attention: means of attention weights by order; see `attention_by_order`.
         summary: lines to show at the top, by title.
@@ -67,6 +68,7 @@ class Run:
     labels: list[str] | None = None
     history: History | None = None
     test: parts.Scores | None = None
+    runs: list[parts.Scores] = field(default_factory=list)
     hypergraph: parts.Small | None = None
     attention: Attention | None = None
     summary: dict[str, str] = field(default_factory=dict)
@@ -268,6 +270,7 @@ def _fill(run: Run, raw: dict[str, Any]) -> None:
     history = part("history", History.read)
     run.history = _measured(history, run.parameters) if history is not None else None
     run.test, run.hypergraph = part("test", parts.scores), part("hypergraph", parts.small)
+    run.runs = part("runs", lambda given: [parts.scores(one) for one in parts.rows(given)]) or []
     run.leaderboard, run.trials, run.explanations = (
         part(name, parts.rows) or [] for name in ("leaderboard", "trials", "explanations")
     )

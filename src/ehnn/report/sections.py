@@ -30,22 +30,40 @@ def unit(run: Run) -> str:
     return f"{SPACE}%" if metric_name(run).endswith("%") else ""
 
 
+def share_on_test(run: Run) -> float | None:
+    """Accuracy on test data in percent; of several splits, the mean."""
+    tests = run.runs or ([] if run.test is None else [run.test])
+    known = [100 * test.accuracy for test in tests if test.accuracy is not None]
+    return float(np.mean(known)) if known else None
+
+
 def mean_std(values: np.ndarray, unit: str = "") -> str:
-    """A number, or mean ± standard deviation over runs; percentages with one digit."""
+    """A number, or mean ± sample standard deviation over runs; percentages with one digit."""
     known = values[~np.isnan(values)]
     if not len(known):
         return "–"
-    mean, std = (f"{v:.1f}" if unit else short(float(v)) for v in (known.mean(), known.std()))
+    mean, std = (
+        f"{v:.1f}" if unit else short(float(v)) for v in (known.mean(), np.std(known, ddof=len(known) > 1))
+    )
     return (mean if len(known) == 1 else f"{mean} ± {std}") + unit
 
 
 def on_test(run: Run) -> tuple[str, str] | None:
-    """Name and value of the figure on test data; of a training's curves, at the epoch best on validation."""
-    if run.test is not None and run.test.accuracy is not None:
-        return "test accuracy", percent(run.test.accuracy)
-    if run.test is not None and run.test.more:
-        name, value = next(iter(run.test.more.items()))
-        return f"test {name.replace('_', ' ')}", short(value)
+    """Name and value of the figure on test data: of several splits, mean ± deviation of the test parts.
+
+    Of a training's curves it is that at the epoch best on validation.
+    """
+    tests = run.runs or ([] if run.test is None else [run.test])
+    several = f", {len(tests)} splits" if len(tests) > 1 else ""
+    shares = [test.accuracy for test in tests if test.accuracy is not None]
+    if tests and len(shares) == len(tests):
+        return f"test accuracy{several}", mean_std(
+            100 * np.array(shares), f"{SPACE}%"
+        ) if several else percent(shares[0])
+    if tests and tests[0].more:
+        name = next(iter(tests[0].more))
+        values = np.array([test.more.get(name, np.nan) for test in tests])
+        return f"test {name.replace('_', ' ')}{several}", mean_std(values)
     chosen = None if run.history is None else run.history.selected("test")
     return None if chosen is None else ("test, chosen on validation", mean_std(chosen, unit(run)))
 
