@@ -14,6 +14,7 @@ pytest.importorskip("typer")
 from typer.testing import CliRunner
 
 from ehnn.cli.app import app
+from ehnn.estimators import load
 
 from .own_tables import CLUBS, COLUMNS, FAST, QUICK, SETS, members, nodes_table, predictions, run, write
 
@@ -333,3 +334,10 @@ def test_rare_classes_may_weigh_as_much_as_others(baskets: Path) -> None:
         *command, "--class-weight", "balanced", "--regression", code=2
     )
     assert "unknown --class-weight 'equal'" in run(*command, "--class-weight", "equal", code=2)
+
+
+def test_a_model_picks_its_device_where_it_is_loaded(pairs: Path) -> None:
+    command = ("train", "--data", pairs, *COLUMNS, "--model", "mlp", "--epochs", 1, "--out")
+    for device in ("auto", "cpu"):
+        run(*command, device, "--device", device)
+        assert load(device).device == device

@@ -110,3 +110,9 @@ def pick_device(name: str) -> str:
     if number and int(number) >= seen:
         fail(f"--device {name}: the last CUDA device that this PyTorch sees is cuda:{seen - 1}")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
+
+
+def device_to_keep(name: str) -> str:
+    """`pick_device`, but ``auto`` stays: a saved model picks a device where it is loaded."""
+    found = pick_device(name)
+    return name if name == "auto" else found

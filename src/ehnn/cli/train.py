@@ -7,7 +7,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from .errors import choose, fail, pick_device, readable_errors
+from .errors import choose, device_to_keep, fail, readable_errors
 from .lazy import LazyGroup
 from .plugins import commands_of
 from .table_options import ClassWeight, Names, NodesFile, TableOptions, with_options
@@ -157,7 +157,7 @@ def own_data(
         "weight_decay": weight_decay, "class_weight": class_weight,
     }  # fmt: skip
     settings: dict[str, Any] = {k: v for k, v in given.items() if v is not None}
-    settings |= {"model": model, "budget": as_budget(budget), "device": pick_device(device)}
+    settings |= {"model": model, "budget": as_budget(budget), "device": device_to_keep(device)}
     columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
     with readable_errors(resume="Run the same command to continue."):
         source = Source(data, nodes, table.as_layout(), table.id_column)

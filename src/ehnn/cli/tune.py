@@ -7,7 +7,7 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from .errors import FAILED, fail, pick_device, readable_errors
+from .errors import FAILED, device_to_keep, fail, readable_errors
 from .table_options import ClassWeight, Names, NodesFile, OptionalPath, TableOptions, with_options
 
 
@@ -63,7 +63,7 @@ def tune(
     from .train_table import Request
     from .tune_table import MODELS, Search, tune_table
 
-    settings: dict[str, Any] = {"model": "ehnn-mlp", "epochs": epochs, "device": pick_device(device)}
+    settings: dict[str, Any] = {"model": "ehnn-mlp", "epochs": epochs, "device": device_to_keep(device)}
     settings |= {} if class_weight is None else {"class_weight": class_weight}
     columns = None if feature_columns is None else tuple(c for c in feature_columns if c != "none")
     with readable_errors(resume="Run the same command to continue."):
