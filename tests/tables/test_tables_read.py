@@ -81,6 +81,12 @@ def test_labels_of_nodes_within_sets_are_in_the_order_of_the_incidences() -> Non
         read(twice, "role", task="incidences", **COLUMNS)
 
 
+def test_a_column_that_may_name_the_sets_is_told() -> None:
+    table = pd.DataFrame({"basket": ["b1", "b2"], "items": ["a b", "b c"], "kind": ["x", "y"]})
+    assert read(table, "kind").remarks[-1].endswith("if 'basket' names the sets: edge_column basket")
+    assert not any("names the sets" in told for told in read(table, "kind", edge_column="basket").remarks)
+
+
 def test_columns_that_are_not_read_are_told() -> None:
     def remarks(table: Any) -> list[str]:
         return read(table, "role", task="incidences", **COLUMNS).remarks

@@ -29,7 +29,12 @@ def tune(
         int, typer.Option(min=1, help="Number of settings to try, including earlier ones.")
     ] = 30,
     models: Annotated[
-        Names, typer.Option(metavar="NAME ...", show_default="a few", help="Models to choose among.")
+        Names,
+        typer.Option(
+            metavar="NAME ...",
+            show_default="ehnn-mlp ehnn-transformer all-set-transformer hgnn mlp",
+            help="Models to choose among.",
+        ),
     ] = None,
     splits: Annotated[int, typer.Option(min=1, help="Splits of the labels for each trial.")] = 3,
     table: TableOptions,

@@ -141,5 +141,14 @@ def _unread(sheet: Sheet, own_table: bool, used: set[str | None]) -> list[str]:
             unread.remove(name)
     if unread:
         told = f"columns that are not read: {short(unread, 300)}; to learn from them: --feature-columns"
+        names = [c for c in unread if columns is sheet.edges and _may_name(table, c)]
+        if names and sheet.layout.edge is None:
+            told += f"; if {names[0]!r} names the sets: --edge-column {names[0]}"
         remarks.append(f"{table.path}: {told}")
     return remarks
+
+
+def _may_name(table: Table, column: str) -> bool:
+    """Whether each row has a short text of its own, which is no record or list."""
+    texts = table.columns[column].texts
+    return len(texts) == table.size and all(0 < len(t) < 80 and t[0] not in "[{" for t in texts)
