@@ -10,7 +10,7 @@ import torch
 
 import ehnn
 from ehnn import estimators
-from ehnn.estimators.models import Plan
+from ehnn.estimators.models import NetworkSpec
 from ehnn.estimators.portfolio import linear
 from ehnn.estimators.portfolio.ehnn_net import EHNN
 from ehnn.estimators.portfolio.nets import standard
@@ -279,7 +279,7 @@ def test_the_network_learns_from_votes_without_the_labels_that_it_predicts() -> 
     h, y = circles(40)
     output = Output("classes", 2)
     table = NodeTable(h).with_known(output, y, np.array([0.5, 0.5]))
-    net = EHNN(output, Plan("hgnn", 8))
+    net = EHNN(output, NetworkSpec("hgnn", 8))
     net.arrays = standard(table.matrix(("count",)))
     asked = []
     for columns, labels, rows in net._hidden(table, ("count",), y, np.arange(40), 0):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import ehnn
 from ehnn.estimators import hyperedges
-from ehnn.estimators.models import Plan
+from ehnn.estimators.models import NetworkSpec
 from ehnn.estimators.scorers import MeanScorer, OverlapScorer, make_scorer, pair_products
 from ehnn.estimators.set_members import SetMembers
 from ehnn.nn.named import NAMED
@@ -396,7 +396,7 @@ def test_other_models(ring: list[list[int]], model: str) -> None:
 def test_every_name_is_the_network_that_it_says() -> None:
     for name, known in NAMED.items():
         if name.startswith("ehnn-"):
-            scorer = make_scorer(Plan(name, 8), 3, edge_features=False)
+            scorer = make_scorer(NetworkSpec(name, 8), 3, edge_features=False)
             assert isinstance(scorer, OverlapScorer)
             assert isinstance(scorer.nodes, known.kind), name
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import ehnn
-from ehnn.estimators.models import Plan
+from ehnn.estimators.models import NetworkSpec
 from ehnn.estimators.scorers import make_scorer
 from ehnn.tasks.hyperedges import HyperedgePrediction
 from ehnn.tasks.hyperedges.scoring import Scored
@@ -17,7 +17,7 @@ from ehnn.training import TrainConfig, fit
 def test_without_validation_the_last_epoch_of_every_run_is_kept():
     h = random_hypergraph(30, 20, (2, 4), seed=0, d_node=4)
     task = HyperedgePrediction(h, ehnn.Hypergraph.from_edges([], num_nodes=30))
-    plan = Plan("ehnn-mlp", width=8)
+    plan = NetworkSpec("ehnn-mlp", width=8)
     result = fit(lambda: make_scorer(plan, 4, False), task, [0, 1], TrainConfig(epochs=3), quiet=True)
     assert result.best_epoch == [3, 3]
     for name, value in result.runs.parameters.items():

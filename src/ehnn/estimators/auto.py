@@ -82,7 +82,8 @@ class AutoNodes:
     ) -> AutoNodes:  # fmt: skip
         """Learn from the encoded ``target`` ``[num_nodes]``.
 
-        ``settings``: ``budget``, ``device``, ``seed``, ``quiet``, ``label``, ``plan`` (of networks).
+        ``settings``: ``budget``, ``device``, ``seed``, ``quiet``, ``label``, ``network`` (arguments of
+        `NetworkSpec`, and ``epochs``).
         ``judging [num_nodes]``: labels that judge the members, and are neither trained on nor known later.
         """
         clock = clock_of(settings["budget"], h.num_nodes, h.num_incidences)
@@ -91,7 +92,7 @@ class AutoNodes:
         labelled = int(output.labelled(target).sum())
         share = clock.seconds / (1 if judging is not None else max(1, fit_count(labelled)))
         gated = worth_gating(table.block("x"), target, output)
-        specs = node_members(table, output, labelled, dict(settings["plan"]), share, gated)
+        specs = node_members(table, output, labelled, dict(settings["network"]), share, gated)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(
             table, specs, target, weight=weight, clock=clock, judging=judging, label=settings["label"],
@@ -212,7 +213,7 @@ class AutoGraphs:
         table = GraphTable([_scaled(h, shifts, scales) for h in members])
         labelled = int(output.labelled(target).sum())
         share = clock.seconds / (1 if judging is not None else max(1, fit_count(labelled)))
-        specs = graph_members(table, output, labelled, dict(settings["plan"]), share)
+        specs = graph_members(table, output, labelled, dict(settings["network"]), share)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(
             table, specs, target, weight=weight, clock=clock, judging=judging, label=settings["label"],

@@ -108,7 +108,7 @@ class AutoIncidences:
         labelled = int(known.sum())
         share = 0.5 * clock.seconds / (1 if judging is not None else fold_count(labelled))
         on_gpu = settings["device"].startswith("cuda")
-        specs = incidence_members(table, output, labelled, dict(settings["plan"]), share, on_gpu)
+        specs = incidence_members(table, output, labelled, dict(settings["network"]), share, on_gpu)
         portfolio = Portfolio(output, settings["device"], settings["seed"])
         portfolio.fit(
             table, specs, target, weight=weight, clock=clock, groups=None if table.partly else table.edge,

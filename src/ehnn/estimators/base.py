@@ -30,7 +30,7 @@ from . import storage
 from .auto import AutoNodes
 from .finite import finite_outputs
 from .labels import plain
-from .models import Factory, Plan
+from .models import Factory, NetworkSpec
 from .portfolio.budget import seconds_of
 from .room import within
 
@@ -186,7 +186,7 @@ class Estimator:
         if not hasattr(self, "model_"):
             raise _not_fitted(f"this {type(self).__name__} is not fitted yet; call fit first")
 
-    def _plan(self) -> Plan:
+    def _network(self) -> NetworkSpec:
         for name in ("validation_fraction", "dropout", "lr", "weight_decay"):
             value = plain(getattr(self, name))
             if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -201,15 +201,15 @@ class Estimator:
         for name in ("verbose", "residual"):
             if isinstance(value := getattr(self, name, None), str):  # "no" counts as true
                 raise ValueError(f"{name} must be True or False, got {value!r}")
-        return Plan(self.model, as_count(self.width, "width", 1), self.dropout, self.options)
+        return NetworkSpec(self.model, as_count(self.width, "width", 1), self.dropout, self.options)
 
     def _unread(self) -> dict[str, str]:
         """Settings that `model` does not read, and what would read each."""
         return {} if isinstance(self.model, str) else dict.fromkeys(("width", "dropout", "options"), _BY_NAME)
 
-    def _plan_to_fit(self) -> Plan:
-        """`_plan`, after a ValueError for a setting that was given and that the model would ignore."""
-        plan, defaults = self._plan(), {f.name: f.default for f in dataclasses.fields(self)}
+    def _network_to_fit(self) -> NetworkSpec:
+        """`_network`, after a ValueError for a setting that was given and that the model would ignore."""
+        network, defaults = self._network(), {f.name: f.default for f in dataclasses.fields(self)}
         for name, reader in self._unread().items():
             value = getattr(self, name)
             if value is not defaults[name] and not _same(value, defaults[name]):
@@ -218,7 +218,7 @@ class Estimator:
                     f"{name}={short(value)} would be ignored: {model} has no such setting, {reader} has; "
                     f"leave {name} out"
                 )
-        return plan
+        return network
 
     def _device(self) -> torch.device:
         if self.device == "auto":
@@ -257,11 +257,13 @@ class Estimator:
     def _auto_settings(self) -> dict[str, Any]:
         """The settings that `AutoNodes.fit` and the fits of other tasks read."""
         self.check_settings()
-        plan = {"model": "ehnn-mlp", "width": self.width, "dropout": self.dropout, "options": self.options}
-        plan["epochs"] = as_count(self.epochs, "epochs", 1)
+        network = {
+            "model": "ehnn-mlp", "width": self.width, "dropout": self.dropout, "options": self.options,
+            "epochs": as_count(self.epochs, "epochs", 1),
+        }  # fmt: skip
         return {
             "budget": plain(self.budget), "device": str(self._device()), "seed": int(self.random_state),
-            "quiet": not self.verbose, "label": type(self).__name__, "plan": plan,
+            "quiet": not self.verbose, "label": type(self).__name__, "network": network,
         }  # fmt: skip
 
     def _config(self, validated: bool) -> TrainConfig:
@@ -272,14 +274,14 @@ class Estimator:
 
     def check_settings(self) -> None:
         """A ValueError for parameters that no `fit` would take, before there is anything to fit."""
-        plan = self._plan_to_fit()
+        network = self._network_to_fit()
         self._config(validated=True)
         self._device()
         if self.model == "auto":
-            plan = replace(plan, model="ehnn-mlp")
-        if isinstance(plan.model, str):
+            network = replace(network, model="ehnn-mlp")
+        if isinstance(network.model, str):
             with torch.device("meta"):  # where a network costs neither memory nor time
-                plan.nodes(1, 1)
+                network.nodes(1, 1)
 
     def _train(
         self, make: Callable[[], nn.Module], task: Task, validated: bool, part: str = "",
@@ -321,10 +323,10 @@ class Estimator:
         return logits + torch.from_numpy(self.model_.portfolio.bias)
 
     @torch.no_grad()
-    def _outputs(self, h: Hypergraph, plan: Plan) -> Tensor:
+    def _outputs(self, h: Hypergraph, network: NetworkSpec) -> Tensor:
         """``[rows, d_out]`` of the fitted model, on the CPU; in chunks where memory is short."""
         device = next((p.device for p in self.model_.parameters()), torch.device("cpu"))
-        with within(plan.way(h, device)):
+        with within(network.way(h, device)):
             return finite_outputs(self.model_.eval()(h.to(device)).cpu())
 
     # ------------------------------------------------------------------ saving and loading

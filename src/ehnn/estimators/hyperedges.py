@@ -34,7 +34,7 @@ from .finite import finite_outputs
 from .from_tables import is_table, reader_of
 from .inputs import as_hypergraph, node_numbers
 from .labels import as_list, has_names, plain
-from .models import Plan
+from .models import NetworkSpec
 from .portfolio.budget import seconds_of
 from .portfolio.fit_nodes import set_hashes
 from .scorers import MeanScorer, Scorer, make_scorer
@@ -120,7 +120,7 @@ class HyperedgePredictor(Estimator):
             h: a hypergraph, in any form that `as_hypergraph` takes.
         """
         assert isinstance(self, HyperedgePredictor)
-        plan, device = self._plan_to_fit(), self._device()
+        network, device = self._network_to_fit(), self._device()
         batch_size, sketch = as_count(self.batch_size, "batch_size", 2), as_count(self.sketch, "sketch")
         allowed = self._seconds()
         graph = as_hypergraph(h).to("cpu")
@@ -139,7 +139,7 @@ class HyperedgePredictor(Estimator):
         self.n_features_in_ = self.features_.channels
         task = HyperedgePrediction(
             split.known, split.valid, negatives=self.negatives, seed=int(self.random_state),
-            prepare=lambda known: plan.prepare(self.features_.apply(known)).to(device),
+            prepare=lambda known: network.prepare(self.features_.apply(known)).to(device),
             batch_size=batch_size // 2, affinity=self.affinity,
         )  # fmt: skip
         if task.valid is not None:
@@ -184,9 +184,9 @@ class HyperedgePredictor(Estimator):
         scores = self._scores(task.valid, asked, torch.arange(asked.num_edges), self._near(known))
         vars(self)["members_"] = SetMembers.fit(task.train, task.valid, NETWORK, scores, seconds)
 
-    def _plan(self) -> Plan:
-        plan = super()._plan()
-        return replace(plan, model="ehnn-mlp") if plan.model == "auto" else plan
+    def _network(self) -> NetworkSpec:
+        network = super()._network()
+        return replace(network, model="ehnn-mlp") if network.model == "auto" else network
 
     @property
     def leaderboard_(self) -> list[dict[str, Any]]:
@@ -209,7 +209,7 @@ class HyperedgePredictor(Estimator):
 
     def _make_one(self) -> nn.Module:
         return make_scorer(
-            self._plan(), self.features_.channels, self.features_.edge_width > 0, self.affinity
+            self._network(), self.features_.channels, self.features_.edge_width > 0, self.affinity
         )
 
     @property
@@ -267,7 +267,7 @@ class HyperedgePredictor(Estimator):
     def _ready(self, known: Hypergraph) -> Hypergraph:
         """``known`` with the features that the model reads, where the model is."""
         device = next((p.device for p in self.model_.parameters()), torch.device("cpu"))
-        return self._plan().prepare(self.features_.apply(known)).to(device)
+        return self._network().prepare(self.features_.apply(known)).to(device)
 
     def predict_proba(self, candidates: Any, h: Any = None) -> np.ndarray:
         """``[num_candidates, 2]`` probability that a candidate is none, and that it is a hyperedge.

@@ -28,7 +28,7 @@ from .inputs import as_hypergraph
 from .judging import judging_labels
 from .kinds import Classifies, Regresses
 from .labels import as_list
-from .models import Plan
+from .models import NetworkSpec
 from .portfolio.outputs import Output
 from .supervised import Supervised, train_and_valid
 from .targets import Targets, check_columns, targets_from, with_columns
@@ -62,7 +62,7 @@ class HypergraphEstimator(Estimator):
         raise NotImplementedError
 
     def _unread(self) -> dict[str, str]:
-        stacked = self.model != "auto" and self._plan().has_path
+        stacked = self.model != "auto" and self._network().has_path
         return super()._unread() | ({} if stacked else {"path": "one of layers, such as 'ehnn-mlp',"})
 
     @renamed_argument("hypergraphs", "h")
@@ -78,7 +78,7 @@ class HypergraphEstimator(Estimator):
                 compares members and chooses the epoch, and is not trained on. By default some are drawn.
         """
         assert isinstance(self, HypergraphEstimator)
-        plan = self._plan_to_fit()
+        network = self._network_to_fit()
         as_count(self.batch_size, "batch_size", 1)
         if self.path is not None and (not self.path or self.path[-1] != "graph"):
             raise ValueError(f"path must end in 'graph', got {self.path!r}")
@@ -102,11 +102,11 @@ class HypergraphEstimator(Estimator):
             judging = judging_labels(chosen, self.targets_.labelled(target).numpy(), "hypergraph")
         if self.model == "auto":
             return self._fit_auto(members, target, weight, judging)
-        return self._fit_network(plan, members, target, weight, judging)
+        return self._fit_network(network, members, target, weight, judging)
 
     def _fit_network(
-        self: Self, plan: Plan, members: list[Hypergraph], target: Tensor, weight: np.ndarray | None,
-        judging: np.ndarray | None,
+        self: Self, network: NetworkSpec, members: list[Hypergraph], target: Tensor,
+        weight: np.ndarray | None, judging: np.ndarray | None,
     ) -> Self:  # fmt: skip
         assert isinstance(self, HypergraphEstimator)
         whole = batch(members)
@@ -122,7 +122,7 @@ class HypergraphEstimator(Estimator):
             chosen = chosen[torch.randperm(chosen.shape[0], generator=generator)]
             chunks = [c for c in chosen.split(int(self.batch_size)) if len(c)]
             ready = [
-                plan.prepare(self.features_.apply(batch(members[i] for i in c.tolist()))) for c in chunks
+                network.prepare(self.features_.apply(batch(members[i] for i in c.tolist()))) for c in chunks
             ]
             weights.append([] if weight is None else [torch.from_numpy(weight)[c].to(device) for c in chunks])
             batches.append([(b.to(device), target[c].to(device)) for b, c in zip(ready, chunks, strict=True)])
@@ -137,7 +137,7 @@ class HypergraphEstimator(Estimator):
     ) -> Self:  # fmt: skip
         assert isinstance(self, HypergraphEstimator)
         settings = self._auto_settings()
-        settings["plan"]["batch_size"] = self.batch_size
+        settings["network"]["batch_size"] = self.batch_size
         check_features(members[0], self.features, spectral=False)
         self.history_, self.best_epoch_ = [], 0
         read = self._read(members)
@@ -154,18 +154,18 @@ class HypergraphEstimator(Estimator):
 
     def _make(self) -> nn.Module:
         features = self.features_
-        return self._plan().hypergraphs(
+        return self._network().hypergraphs(
             features.channels, self.targets_.num_outputs, features.edge_width > 0, self.path
         )
 
     def _logits(self, h: Any) -> Tensor:
         """``[hypergraphs, outputs]``."""
         self._check_fitted()
-        members, plan = as_members(h), self._plan()
+        members, network = as_members(h), self._network()
         if isinstance(self.model_, AutoGraphs):
             return finite_outputs(self.model_.logits(self._read(members)))
         chunks = [members[i : i + self.batch_size] for i in range(0, len(members), self.batch_size)]
-        found = [self._outputs(plan.prepare(self.features_.apply(batch(c))), plan) for c in chunks]
+        found = [self._outputs(network.prepare(self.features_.apply(batch(c))), network) for c in chunks]
         return torch.cat(found) if found else torch.zeros(0, self.targets_.num_outputs)
 
     @renamed_argument("hypergraphs", "h")

@@ -44,8 +44,8 @@ def find(name: Any) -> Named:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The settings of an estimator's model: the name or factory, sizes, and residual connections.
+class NetworkSpec:
+    """What an estimator's network is made from: the name or factory, sizes, and residual connections.
 
     Residual connections (``residual``) keep a node's own features. They help if these are informative. If the
     hyperedges are more informative, the model overfits.
@@ -147,6 +147,10 @@ class Plan:
         if self.model.startswith("ehnn-"):
             return self.stack(d_in, d_out, (start, "all", "all", "graph"))
         return Pooled(self.nodes(d_in, self.width, edge_features), self.width, d_out)
+
+
+Plan = NetworkSpec
+"""The former name, which `portfolio` uses; a plan in `ehnn.parallel` is something else."""
 
 
 class Given(nn.Module):

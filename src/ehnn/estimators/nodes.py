@@ -36,7 +36,7 @@ from .inputs import as_hypergraph, node_numbers
 from .judging import judging_labels
 from .kinds import Classifies, Regresses
 from .labels import as_list, has_names
-from .models import Plan
+from .models import NetworkSpec
 from .portfolio.outputs import Output
 from .storage import hypergraph_about, hypergraph_from, hypergraph_tensors
 from .supervised import SampledRows, Supervised, fan_out_of, train_and_valid
@@ -85,7 +85,7 @@ class NodeEstimator(Estimator):
         raise NotImplementedError
 
     def _unread(self) -> dict[str, str]:
-        read = self.model != "auto" and self._plan().residual_is_read(self.residual)
+        read = self.model != "auto" and self._network().residual_is_read(self.residual)
         return super()._unread() | ({} if read else {"residual": "'ehnn-mlp' or 'ehnn-transformer'"})
 
     # ------------------------------------------------------------------ fit
@@ -110,7 +110,7 @@ class NodeEstimator(Estimator):
                 it where new rows differ from those drawn, such as those of the last month.
         """
         assert isinstance(self, NodeEstimator)
-        plan = self._plan_to_fit()
+        network = self._network_to_fit()
         self.reader_ = reader_of(h, type(self).__name__)
         graph, nodes, values = self._labels(h, y)
         if self._row == "node":
@@ -128,30 +128,30 @@ class NodeEstimator(Estimator):
         check_weights(graph, self.model)
         if self.model == "auto":
             return self._fit_auto(graph, target, weight, judging)
-        return self._fit_network(plan, graph, target, weight, judging)
+        return self._fit_network(network, graph, target, weight, judging)
 
     def _fit_network(
-        self: Self, plan: Plan, graph: Hypergraph, target: Tensor, weight: np.ndarray | None,
+        self: Self, network: NetworkSpec, graph: Hypergraph, target: Tensor, weight: np.ndarray | None,
         judging: np.ndarray | None,
     ) -> Self:  # fmt: skip
         assert isinstance(self, NodeEstimator)
-        if isinstance(self.model, str) and not plan.is_ehnn:
+        if isinstance(self.model, str) and not network.is_ehnn:
             refuse_roles(graph.roles, f"model {self.model!r}")
-        if not plan.is_ehnn:
+        if not network.is_ehnn:
             warn_unread(graph, self.model)
-        self.features_ = Features.learn(graph, self.features, bare=ALL, weights=plan.is_ehnn)
+        self.features_ = Features.learn(graph, self.features, bare=ALL, weights=network.is_ehnn)
         self.n_features_in_ = self.features_.channels
         seed = int(self.random_state)
         train, valid = train_and_valid(self.targets_, target, judging, self.validation_fraction, seed)
         whole = np.arange(graph.num_nodes)
-        ready = plan.prepare(self.features_.apply(graph.replace(y=None), plan.is_ehnn, whole))
+        ready = network.prepare(self.features_.apply(graph.replace(y=None), network.is_ehnn, whole))
         ready = ready.to(self._device())
         parts = [self.targets_.hide(target, rows).to(ready.device) for rows in (train, valid)]
         checked = [(ready, parts[1])] if bool(valid.any()) else []
         given = None if weight is None else torch.from_numpy(weight).to(ready.device)
-        self.way_ = plan.way(ready, ready.device)
+        self.way_ = network.way(ready, ready.device)
         if self.way_ == "sampled":
-            fan_out = fan_out_of(plan.pairs, ready.edge_x is not None)
+            fan_out = fan_out_of(network.pairs, ready.edge_x is not None)
             task: Task = SampledRows(ready, parts[0], parts[1], self.targets_, seed, given, fan_out)
         else:
             weights = None if given is None else [given]
@@ -179,7 +179,7 @@ class NodeEstimator(Estimator):
 
     def _train_choices(self, task: Task, validated: bool) -> None:
         """Train without and with residual connections, and keep the better; of equals, the first."""
-        possible = self._plan().may_be_residual
+        possible = self._network().may_be_residual
         choices = [possible and self.residual is not False]
         if possible and self.residual is None and validated:
             choices = [False, True]
@@ -287,8 +287,8 @@ class NodeEstimator(Estimator):
     def _make(self) -> nn.Module:
         features = self.features_
         own = features.kind in ("structural", ALL) and not features.width
-        plan = replace(self._plan(), residual=self.residual_)
-        return plan.nodes(features.channels, self.targets_.num_outputs, features.edge_width > 0, own)
+        network = replace(self._network(), residual=self.residual_)
+        return network.nodes(features.channels, self.targets_.num_outputs, features.edge_width > 0, own)
 
     # ------------------------------------------------------------------ predict
 
@@ -341,9 +341,9 @@ class NodeEstimator(Estimator):
         """``[num_nodes, outputs]``; what is ``matched`` with fit is found by names where it is None."""
         if isinstance(self.model_, AutoNodes):
             return finite_outputs(self.model_.logits(self._read(graph.to("cpu")), matched))
-        plan, places = self._plan(), None if matched is None else matched.nodes
-        ready = self.features_.apply(graph, plan.is_ehnn, places, separately=self._row == "hyperedge")
-        return self._outputs(plan.prepare(ready), plan)
+        network, places = self._network(), None if matched is None else matched.nodes
+        ready = self.features_.apply(graph, network.is_ehnn, places, separately=self._row == "hyperedge")
+        return self._outputs(network.prepare(ready), network)
 
     def _matched_in(self, graph: Hypergraph) -> MatchedRows | None:
         """What the model knows of ``graph`` from fit; None where it knows nothing of rows."""

@@ -17,7 +17,7 @@ from ehnn.ops import segment_sum
 from ehnn.tasks.hyperedges.affinity import RANKS
 from ehnn.tasks.hyperedges.scoring import Scored
 
-from .models import Given, Plan, find
+from .models import Given, NetworkSpec, find
 
 ENCODER = ("nodes", "all", "nodes", "all")
 LAYER: dict[str, Any] = {"global_interaction": False, "order_encoding": "number"}
@@ -165,25 +165,25 @@ def _add_products(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any
     state[f"{prefix}head.0.weight"] = torch.cat([first, torch.zeros_like(first)], 1)
 
 
-def make_scorer(plan: Plan, d_in: int, edge_features: bool, affinity: bool = False) -> nn.Module:
+def make_scorer(network: NetworkSpec, d_in: int, edge_features: bool, affinity: bool = False) -> nn.Module:
     """The scorer of a model: EHNN by overlaps, any other by pooled embeddings of nodes."""
-    if not isinstance(plan.model, str):
-        return Given(plan.model, d_in, 1)
-    find(plan.model)
-    width, dropout = plan.width, plan.dropout
-    if plan.model.startswith("ehnn-"):
-        return _overlap_scorer(plan, d_in, edge_features, affinity)
-    if plan.model == "all-deep-sets":  # sums over hundreds of hyperedges do not train
-        plan = replace(plan, options={"aggregation": "mean"} | dict(plan.options or {}))
-    kind = baselines.AllSetTransformer if plan.model == "all-set-transformer" else baselines.AllDeepSets
+    if not isinstance(network.model, str):
+        return Given(network.model, d_in, 1)
+    find(network.model)
+    width, dropout = network.width, network.dropout
+    if network.model.startswith("ehnn-"):
+        return _overlap_scorer(network, d_in, edge_features, affinity)
+    if network.model == "all-deep-sets":  # sums over hundreds of hyperedges do not train
+        network = replace(network, options={"aggregation": "mean"} | dict(network.options or {}))
+    kind = baselines.AllSetTransformer if network.model == "all-set-transformer" else baselines.AllDeepSets
     pool: Layer = kind(width, width)
-    return PoolingScorer(plan.nodes(d_in, width, edge_features), pool, width, dropout, affinity)
+    return PoolingScorer(network.nodes(d_in, width, edge_features), pool, width, dropout, affinity)
 
 
-def _overlap_scorer(plan: Plan, d_in: int, edge_features: bool, affinity: bool) -> OverlapScorer:
+def _overlap_scorer(network: NetworkSpec, d_in: int, edge_features: bool, affinity: bool) -> OverlapScorer:
     """The scorer of EHNN-MLP or EHNN-Transformer; ``options`` go to every layer but the counting one."""
-    width, dropout, known = plan.width, plan.dropout, find(plan.model)
-    layer: Any = partial(known.kind, **dict(known.options) | LAYER | dict(plan.options or {}))
+    width, dropout, known = network.width, network.dropout, find(network.model)
+    layer: Any = partial(known.kind, **dict(known.options) | LAYER | dict(network.options or {}))
     path = ("all", "nodes", "all") if edge_features else ENCODER
     try:
         around: dict[str, Any] = {"activation": True, "residual": True} | dict(known.block)
@@ -192,7 +192,7 @@ def _overlap_scorer(plan: Plan, d_in: int, edge_features: bool, affinity: bool) 
         count = EHNNMLP(width, width, aggregation="sum", scale=1 / 32, **LAYER)
         return OverlapScorer(encoder, layer, count, width, dropout, affinity)
     except TypeError as error:
-        raise ValueError(f"options of model {plan.model!r}: {error}") from error
+        raise ValueError(f"options of model {network.model!r}: {error}") from error
 
 
 def _head(d_in: int, width: int, dropout: float) -> nn.Sequential:
