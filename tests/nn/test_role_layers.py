@@ -143,7 +143,7 @@ def test_overlap_is_the_table_of_matrices(h, source, target):
     assert torch.equal(o.source_orders.expand().reshape(-1, R), counts(i, R))
     assert torch.equal(o.target_orders.expand().reshape(-1, S), counts(j, S))
     assert len(o.sizes.values.unique(dim=0)) == len(o.sizes.values)
-    for pattern in (o.merged, o.source_sizes.local, o.weight_groups.local):
+    for pattern in (o.merged, o.source_sizes.slot_to_group, o.weight_groups.source_to_group):
         assert len(pattern) == len(rows)
 
 

@@ -20,6 +20,21 @@ def test_of_an_overlap(old):
         _ = o.other
 
 
+VIEWS = {
+    "source_sizes": {"local": "slot_to_group", "source": "source_to_slot"},
+    "weight_groups": {"gather": "group_to_target", "pool": "source_to_graph"},
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_of_a_view(view):
+    o = random_hypergraph(8, 5, (1, 4), seed=0).overlap("edges", "edges")
+    found = getattr(o, view)
+    for old, new in VIEWS[view].items():
+        with pytest.warns(DeprecationWarning, match=f"{type(found).__name__}.{old} is called {new} now"):
+            assert getattr(found, old) is getattr(found, new)
+
+
 def test_of_modules():
     with pytest.warns(DeprecationWarning, match="SparsePattern"):
         assert ehnn.hypergraph.Pairs is ehnn.hypergraph.SparsePattern

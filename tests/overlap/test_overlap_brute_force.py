@@ -61,35 +61,39 @@ def check_views(o):
 
 def check_slots(o):
     slots = o.source_sizes
-    assert_valid(slots.local)
-    place = torch.arange(o.num_sources) if slots.source is None else slots.source.index
-    assert slots.local.num_cols == place.shape[0]
-    assert torch.equal(place[slots.local.index], o.source_to_group.index)
-    assert torch.equal(slots.sizes.expand()[slots.local.index], o.sizes.expand()[o.source_to_group.rows])
-    if slots.source is not None:
-        assert_valid(slots.source)
-        assert slots.source.lengths.eq(1).all()
+    assert_valid(slots.slot_to_group)
+    place = torch.arange(o.num_sources) if slots.source_to_slot is None else slots.source_to_slot.index
+    assert slots.slot_to_group.num_cols == place.shape[0]
+    assert torch.equal(place[slots.slot_to_group.index], o.source_to_group.index)
+    assert torch.equal(
+        slots.sizes.expand()[slots.slot_to_group.index], o.sizes.expand()[o.source_to_group.rows]
+    )
+    if slots.source_to_slot is not None:
+        assert_valid(slots.source_to_slot)
+        assert slots.source_to_slot.lengths.eq(1).all()
 
 
 def check_triplets(o):
     t = o.weight_groups
-    for pairs in (t.local, t.gather, t.pool):
+    for pairs in (t.source_to_group, t.group_to_target, t.source_to_graph):
         assert_valid(pairs)
-    assert t.gather.t_lengths.eq(1).all()
+    assert t.group_to_target.t_lengths.eq(1).all()
     assert tuple(t.ptr.tolist()) == t.ends
-    fine_target, values = t.gather.t_index, t.values[torch.repeat_interleave(t.ptr.diff())]
+    fine_target, values = t.group_to_target.t_index, t.values[torch.repeat_interleave(t.ptr.diff())]
     k, l = o.source_orders.expand(), o.target_orders.expand()
     assert torch.equal(l[fine_target], values[:, 1])
-    rows = t.local.rows
-    assert torch.equal(k[t.local.index], values[rows, 0])
+    rows = t.source_to_group.rows
+    assert torch.equal(k[t.source_to_group.index], values[rows, 0])
     want = sorted(zip(*(v.tolist() for v in o.pairs()), strict=True))
-    got = zip(fine_target[rows].tolist(), t.local.index.tolist(), values[rows, 2].tolist(), strict=True)
+    got = zip(
+        fine_target[rows].tolist(), t.source_to_group.index.tolist(), values[rows, 2].tolist(), strict=True
+    )
     assert sorted(got) == want
     assert len({tuple(v) for v in t.values.tolist()}) == t.values.shape[0]
     num_k = o.source_orders.values.shape[0]
-    assert t.pool.num_rows == o.num_members * num_k
-    assert t.pool.t_lengths.eq(1).all()
-    assert torch.equal(t.pool.t_index, o.source_batch * num_k + o.source_orders.index)
+    assert t.source_to_graph.num_rows == o.num_members * num_k
+    assert t.source_to_graph.t_lengths.eq(1).all()
+    assert torch.equal(t.source_to_graph.t_index, o.source_batch * num_k + o.source_orders.index)
 
 
 def check_batch(h, o, sources, targets):

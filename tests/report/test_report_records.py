@@ -193,11 +193,11 @@ def plain_shares(model: Stack, h: Hypergraph, source: str, target: str) -> tuple
     assert isinstance(layer, EHNNTransformer)
     x = layer.phi1(model.embed(h.features(source)), overlap.source_orders)
     query = layer.query(overlap.sizes)
-    everywhere, local = attention_logits(x, query, layer.key, overlap.slots, layer.heads, True)
+    everywhere, local = attention_logits(x, query, layer.key, overlap.source_sizes, layer.heads, True)
     orders = overlap.source_orders.expand().tolist()
     groups: dict[tuple[int, int], list[tuple[int, torch.Tensor]]] = {}
-    slots = overlap.slots
-    sources = range(len(local)) if slots.source is None else slots.source.index.tolist()
+    slots = overlap.source_sizes
+    sources = range(len(local)) if slots.source_to_slot is None else slots.source_to_slot.index.tolist()
     at = dict(zip(zip(sources, slots.sizes.expand().tolist(), strict=True), local, strict=True))
     for j, i, size in zip(*(part.tolist() for part in overlap.pairs()), strict=True):
         groups.setdefault((j, size), []).append((orders[i], at[i, size]))

@@ -59,6 +59,27 @@ def _successor(old: str, new: str) -> Any:
     return getattr(found, name) if name else found
 
 
+def renamed_attributes(**names: str) -> Callable[[Any, str], Any]:
+    """The ``__getattr__`` of a class: a former name of an attribute leads to the present one and warns.
+
+    >>> class Group:
+    ...     def __init__(self):
+    ...         self.members = 3
+    ...     __getattr__ = renamed_attributes(size="members")
+    >>> Group().size
+    3
+    """
+
+    def get(self: Any, name: str) -> Any:
+        kind = type(self).__name__
+        if name not in names:
+            raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+        warnings.warn(f"{kind}.{name} is called {names[name]} now", DeprecationWarning, stacklevel=2)
+        return getattr(self, names[name])
+
+    return get
+
+
 def renamed_argument(old: str, new: str) -> Callable[[_Function], _Function]:
     """A decorator: the argument ``old`` of a function is called ``new`` now. The old keyword works and warns.
 

@@ -126,14 +126,14 @@ class EHNNLinear(Layer):
     def _local(self, x: Tensor, overlap: Overlap) -> Tensor:
         """``[num_targets, d_out]``: the terms of 𝓘 ≥ 1."""
         fine = overlap.weight_groups  # groups refined by source order, sorted by (k, l, 𝓘)
-        rows, matrices = aggregate(x, fine.local, self.aggregation), self._matrices(overlap)
+        rows, matrices = aggregate(x, fine.source_to_group, self.aggregation), self._matrices(overlap)
         y = generated_matmul(rows, matrices, fine.values, fine.ptr, fine.ends, self.d_out)
-        return segment_sum(y, fine.gather)
+        return segment_sum(y, fine.group_to_target)
 
     def _global(self, x: Tensor, overlap: Overlap) -> Tensor:
         """``[num_targets, d_out]``, or ``[1, d_out]`` where all have the same: the term of 𝓘 = 0."""
         k, l = overlap.source_orders.table, overlap.target_orders.table
-        pooled = aggregate(x, overlap.weight_groups.pool, self.aggregation)
+        pooled = aggregate(x, overlap.weight_groups.source_to_graph, self.aggregation)
         pooled = pooled.reshape(overlap.num_members, k.shape[0], self.d_in)
         table = generated_mix(pooled, self._matrices(overlap), _without_overlap(k, l), self.d_out)
         if table.shape[1] == 1:

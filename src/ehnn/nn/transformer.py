@@ -94,11 +94,11 @@ class EHNNTransformer(Layer):
 
     def _attention(self, x: Tensor, overlap: Overlap) -> Tensor:
         """``[num_groups (+ num_members), d_out]``: the heads side by side, for 𝓘 ≥ 1, then for 𝓘 = 0."""
-        sources = overlap.source_sizes
+        slots = overlap.source_sizes
         query, value = self.query(overlap.sizes), self.value(x).unflatten(1, (self.heads, -1))
-        everywhere, local = attention_logits(x, query, self.key, sources, self.heads, self.global_interaction)
-        own = value if sources.source is None else segment_sum(value, sources.source)
-        y = self._attend(own, local, sources.local)
+        everywhere, local = attention_logits(x, query, self.key, slots, self.heads, self.global_interaction)
+        own = value if slots.source_to_slot is None else segment_sum(value, slots.source_to_slot)
+        y = self._attend(own, local, slots.slot_to_group)
         if self.global_interaction:
             y = torch.cat([y, self._attend(value, everywhere, overlap.everything)])
         return y

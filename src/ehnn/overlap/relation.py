@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ehnn._utils.cached import cached_tensors
+from ehnn._utils.moved import renamed_attributes
 from ehnn.hypergraph import Hypergraph, SparsePattern
 from ehnn.hypergraph.display import counted
 from ehnn.hypergraph.pairs import arange_like, pairs_from_sorted, selection, with_short
@@ -24,12 +23,6 @@ from .orders import Orders
 from .source_sizes import SourceSizes, make_source_sizes
 from .weight_groups import WeightGroups, make_weight_groups
 from .weights import pair_weights
-
-_OLD_NAMES = {
-    "local": "source_to_group", "gather": "group_to_target", "pool": "source_to_graph",
-    "spread": "graph_to_target", "slots": "source_sizes", "triplets": "weight_groups",
-}  # fmt: skip
-
 
 Order = int | tuple[int, ...]
 
@@ -178,12 +171,10 @@ class Overlap:
         moved = {k: v.to(device, non_blocking=non_blocking) for k, v in values.items() if hasattr(v, "to")}
         return dataclasses.replace(self, **moved)
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _OLD_NAMES:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        now = _OLD_NAMES[name]
-        warnings.warn(f"Overlap.{name} is called {now} now", DeprecationWarning, stacklevel=2)
-        return getattr(self, now)
+    __getattr__ = renamed_attributes(
+        local="source_to_group", gather="group_to_target", pool="source_to_graph",
+        spread="graph_to_target", slots="source_sizes", triplets="weight_groups",
+    )  # fmt: skip
 
     def __repr__(self) -> str:
         counts = {"source": self.num_sources, "target": self.num_targets, "pair": self.num_pairs}

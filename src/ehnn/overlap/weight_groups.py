@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from ehnn._utils.moved import renamed_attributes
 from ehnn.hypergraph import SparsePattern
 from ehnn.hypergraph.pairs import pairs_from_coo, pairs_from_sorted, pointer
 from ehnn.hypergraph.weighted import weighted, weights_of
@@ -20,22 +21,31 @@ if TYPE_CHECKING:
 class WeightGroups:
     """Fine groups: (target, 𝓘, k), sorted so that those of one triplet (k, l, 𝓘) are consecutive.
 
+    The patterns are those of `Overlap` with the same names, refined by the order k of the source.
+
     Attributes:
-        local: ``SparsePattern`` of fine groups × sources.
-        gather: ``SparsePattern`` of targets × fine groups.
+        source_to_group: ``SparsePattern`` of fine groups × sources.
+        group_to_target: ``SparsePattern`` of targets × fine groups.
+        source_to_graph: ``SparsePattern`` of (batch member, distinct source order) × sources, member-major.
         values: ``[triplets, 3]`` the distinct (k, l, 𝓘) that occur, 𝓘 ≥ 1; with roles
             ``[triplets, R + S + R · S]`` the role counts of source and target and the entries of M.
         ptr: ``[triplets + 1]`` the fine groups of each triplet.
         ends: ``ptr`` as Python integers, for splitting without a device synchronisation.
-        pool: ``SparsePattern`` of (batch member, distinct source order) × sources, member-major.
     """
 
-    local: SparsePattern
-    gather: SparsePattern
+    source_to_group: SparsePattern
+    group_to_target: SparsePattern
+    source_to_graph: SparsePattern
     values: Tensor
     ptr: Tensor
     ends: tuple[int, ...]
-    pool: SparsePattern
+
+    __getattr__ = renamed_attributes(gather="group_to_target", pool="source_to_graph")
+
+    @property
+    def local(self) -> SparsePattern:
+        """The former name of ``source_to_group``, which `ehnn_paper.measure.roofline` still uses."""
+        return self.source_to_group
 
 
 def make_weight_groups(o: Overlap) -> WeightGroups:
@@ -54,12 +64,12 @@ def make_weight_groups(o: Overlap) -> WeightGroups:
     rank[order] = torch.arange(order.shape[0], device=order.device)
     labels, which = torch.unique_consecutive(label, return_inverse=True)
     weights = weights_of(o.source_to_group)
-    local, at = pairs_from_coo(
+    source_to_group, at = pairs_from_coo(
         rank[fine], o.source_to_group.index, key.shape[0], o.num_sources, weights is not None
     )
-    local = weighted(local, None if weights is None else weights[at])
-    gather, _ = pairs_from_coo(target_of[order], torch.arange(order.shape[0], device=order.device),
-                               o.num_targets, key.shape[0])  # fmt: skip
+    source_to_group = weighted(source_to_group, None if weights is None else weights[at])
+    group_to_target, _ = pairs_from_coo(target_of[order], torch.arange(order.shape[0], device=order.device),
+                                        o.num_targets, key.shape[0])  # fmt: skip
     ptr = pointer(which, labels.shape[0])
     values = torch.cat(
         [
@@ -69,10 +79,12 @@ def make_weight_groups(o: Overlap) -> WeightGroups:
         ],
         dim=1,
     )
-    return WeightGroups(local, gather, values, ptr, tuple(ptr.tolist()), _pool_by_order(o))
+    return WeightGroups(
+        source_to_group, group_to_target, _members_by_order(o), values, ptr, tuple(ptr.tolist())
+    )
 
 
-def _pool_by_order(o: Overlap) -> SparsePattern:
+def _members_by_order(o: Overlap) -> SparsePattern:
     """(member, source order) × sources."""
     num_k = o.source_orders.values.shape[0]
     key, order = torch.sort(o.source_batch * num_k + o.source_orders.index, stable=True)

@@ -130,10 +130,11 @@ class ShardedOverlap(Overlap, OwnSchedule):
             made = self._pushed_groups(self.source_to_group)
         elif isinstance(self.source_to_group, PullPairs):
             made = make_weight_groups(self._with_ghosts(self.source_to_group.inner))
-            made = dataclasses.replace(made, local=PullPairs(made.local, self.source_to_group.plan))
+            pulled = PullPairs(made.source_to_group, self.source_to_group.plan)
+            made = dataclasses.replace(made, source_to_group=pulled)
         else:
             made = make_weight_groups(self._with_ghosts(self.source_to_group))
-        return dataclasses.replace(made, pool=self._pool_by_order())
+        return dataclasses.replace(made, source_to_graph=self._members_by_order())
 
     def _with_ghosts(self, local: SparsePattern) -> Overlap:
         """This relation as one process would see it, for sources that include the ghosts."""
@@ -156,9 +157,9 @@ class ShardedOverlap(Overlap, OwnSchedule):
         values = torch.cat(
             [torch.ones_like(labels).unsqueeze(1), self.target_orders.table[l], self.sizes.table[size]], 1
         )
-        return WeightGroups(reordered(local, order), gather, values, ptr, tuple(ptr.tolist()), local)
+        return WeightGroups(reordered(local, order), gather, local, values, ptr, tuple(ptr.tolist()))
 
-    def _pool_by_order(self) -> SparsePattern:
+    def _members_by_order(self) -> SparsePattern:
         count = self.source_orders.values.shape[0]
         key = self.source_batch * count + self.source_orders.index
         pool = selection(key, self.num_members * count).transpose()
@@ -207,4 +208,5 @@ def _pushed_sizes(local: PushPairs, sizes: Orders) -> SourceSizes:
     """(node, 𝓘) live where the node lives, as the sums over them do."""
     every = Orders.at(sizes.values, local.plan.known(sizes.index))
     made = make_source_sizes(local.inner, every)
-    return dataclasses.replace(made, local=PushPairs(made.local, local.plan, local.total))
+    pushed = PushPairs(made.slot_to_group, local.plan, local.total)
+    return dataclasses.replace(made, slot_to_group=pushed)

@@ -36,16 +36,16 @@ class SampledOverlap(Overlap):
     @cached_tensors
     def source_sizes(self) -> SourceSizes:
         made, distinct = make_source_sizes(self.source_to_group, self.sizes), self.sizes.values.shape[0]
-        if made.source is None:
+        if made.source_to_slot is None:
             return made
         assert isinstance(self.source_to_group, SampledPairs)
-        slots = made.source.index * distinct + made.sizes.index
+        slots = made.source_to_slot.index * distinct + made.sizes.index
         parts = []
         for p in self.source_to_group.parts:
             slot = torch.searchsorted(slots, p.pairs.index * distinct + self.sizes.index[p.pairs.rows])
             pairs = pairs_from_sorted(p.pairs.ptr, slot, slots.shape[0])
             parts.append(Part(pairs, p.scale, None, p.factors))
-        return replace(made, local=SampledPairs(parts, self.source_to_group.lengths))
+        return replace(made, slot_to_group=SampledPairs(parts, self.source_to_group.lengths))
 
     @property
     def weight_groups(self) -> Any:

@@ -37,23 +37,23 @@ def run(
     weight, bias = (t.to(x.dtype) for t in _fold(query if pooled else query[1:], key, pooled))
     ends = [heads, weight.shape[0] - heads] if pooled else [0, weight.shape[0]]
     distinct = ends[1] // heads
-    if slots.source is not None and x.shape[0] * distinct > _MANY * slots.source.num_rows:
+    if slots.source_to_slot is not None and x.shape[0] * distinct > _MANY * slots.source_to_slot.num_rows:
         (w0, w1), (b0, b1) = weight.split(ends), bias.split(ends)
         return F.linear(x, w0, b0), _by_size(x, w1, b1, slots, heads)
     everywhere, local = F.linear(x, weight, bias).split(ends, 1)
-    if slots.source is None:
+    if slots.source_to_slot is None:
         return everywhere, local[:, :heads] if distinct else local.new_zeros(x.shape[0], heads)
-    place = slots.source.index * distinct + slots.sizes.index
+    place = slots.source_to_slot.index * distinct + slots.sizes.index
     return everywhere, local.reshape(-1, heads).index_select(0, place)
 
 
 def _by_size(x: Tensor, weight: Tensor, bias: Tensor, slots: SourceSizes, heads: int) -> Tensor:
     """``[slots, heads]``: the slots of each 𝓘 with its own part of ``weight [𝓘 · heads, d]``."""
-    assert slots.source is not None
+    assert slots.source_to_slot is not None
     weight, bias = weight.reshape(-1, heads, x.shape[1]), bias.reshape(-1, heads)
     # The pattern has its column order: nothing is sorted, and the rows of each length are found once.
     size, order, ptr = slots.sizes.index, slots.sizes.pairs.t_index, slots.sizes.pairs.t_ptr
-    rows = x.index_select(0, slots.source.index.index_select(0, order))
+    rows = x.index_select(0, slots.source_to_slot.index.index_select(0, order))
     sorted_ = grouped_matmul(rows, weight.mT, ptr)
     return sorted_.index_select(0, order.argsort()) + bias.to(sorted_.dtype).index_select(0, size)
 

@@ -19,9 +19,9 @@ def reference_logits(
     everywhere = (keys[:, 0] * query[0]).sum(-1) if pooled else keys.new_zeros(x.shape[0], 0)
     local, own = keys[:, -1], query[1:]
     if not own.shape[0]:  # no source meets a target in a node
-        return everywhere, keys.new_zeros(slots.local.num_cols, heads)
-    if slots.source is not None:
-        local, own = local.index_select(0, slots.source.index), own.index_select(0, slots.sizes.index)
+        return everywhere, keys.new_zeros(slots.slot_to_group.num_cols, heads)
+    if slots.source_to_slot is not None:
+        local, own = local.index_select(0, slots.source_to_slot.index), own.index_select(0, slots.sizes.index)
     return everywhere, (local * own).sum(-1)
 
 
