@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import random
 from pathlib import Path
 
@@ -56,6 +57,16 @@ def test_text_of_other_programs(tmp_path: Path) -> None:
         read_text(path)
     path.write_bytes("né,set\n".encode("latin-1"))
     with pytest.raises(ValueError, match="iconv -f WINDOWS-1252"):
+        read_text(path)
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_a_pickle_is_not_read(tmp_path: Path, protocol: int) -> None:
+    path = tmp_path / "a.pkl"
+    path.write_bytes(pickle.dumps([["né", "set"]], protocol))
+    with pytest.raises(
+        ValueError, match=r"a\.pkl is a pickle file; pickles are never read, .* CSV or Parquet"
+    ):
         read_text(path)
 
 

@@ -47,11 +47,13 @@ def check_role_names(h: Hypergraph, names: Sequence[str]) -> None:
 
 
 _UNPACK = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}
+_PICKLE = "is a pickle file; pickles are never read, as they can run code: write the table as CSV or Parquet"
 _OTHER = {
     b"PK": "is a ZIP archive or an Excel workbook; unpack it, or save the sheet as 'CSV UTF-8'",
     b"PAR1": "is a Parquet file; name it with the end .parquet",
     b"\xd0\xcf\x11\xe0": "is an old Excel workbook; save the sheet as 'CSV UTF-8'",
     b"%PDF": "is a PDF file; a text file is expected",
+    **{bytes([0x80, protocol]): _PICKLE for protocol in (2, 3, 4, 5)},
 }
 
 
