@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 pytest.importorskip("typer")
+
+from ehnn.estimators.explain.asking import answer
+from ehnn.hypergraph import Hypergraph
+from ehnn.tables.later import Asked
 
 from .own_tables import COLUMNS, FAST, members, run, write
 
@@ -85,3 +91,24 @@ def test_sets_and_nodes_within_sets(here: Path) -> None:
     assert "must be given equally often, got 2 and 1" in run(
         "explain", "inside", inside, "--node", "p1", "--node", "p2", "--set", "c1", code=2
     )
+
+
+NAMES, PAIRS = [("0003",), ("30",), ("ann",)], [("0003", "c1"), ("ann", "c2")]
+
+
+@pytest.mark.parametrize(
+    ("names", "row", "hint"),
+    [
+        (NAMES, "3", "; '0003' is known: write them in the same way in all tables, with zeros .* without"),
+        (PAIRS, ("3", "c1"), "; '0003' is known: write .* without"),
+        (NAMES, "an", r" \(did you mean 'ann'\?\)"),
+        (NAMES, "none", ""),
+    ],
+)
+def test_a_row_in_another_writing_is_hinted_at(names: list[tuple[str, ...]], row: Any, hint: str) -> None:
+    with pytest.raises(ValueError, match=f"{re.escape(repr(row))} is not in the table{hint}$"):
+        answer([row], questions, Asked(names, [], []), None, lambda *_: [], None)
+
+
+def questions(h: Hypergraph) -> NoReturn:
+    raise AssertionError("a row that is not there must not be explained")

@@ -10,6 +10,7 @@ import numpy as np
 from ehnn._utils.optional import suggest
 from ehnn._utils.validation import as_count, short
 from ehnn.hypergraph import Hypergraph
+from ehnn.tables.alike import known_as
 from ehnn.tables.later import Asked
 
 from ..labels import as_list, plain
@@ -67,10 +68,18 @@ def _places(asked: Asked, rows: Iterable[Any]) -> list[int]:
     for row in rows:
         key = tuple(map(plain, row)) if isinstance(row, (tuple, list)) else plain(row)
         if key not in number:
-            known = [str(name) for name in list(number)[:10_000]]
-            raise ValueError(f"row {short(row)} is not in the table{suggest(str(row), known)}")
+            raise ValueError(f"row {short(row)} is not in the table{_meant(key, asked.names)}")
         found.append(number[key])
     return found
+
+
+def _meant(row: Any, names: Sequence[tuple[Any, ...]]) -> str:
+    """A hint: the row in another writing, such as '0003' for '3', or one with a name like it."""
+    parts = row if isinstance(row, tuple) else (row,)
+    columns = zip(*names, strict=True)  # shorter or longer than what is asked where that is no row
+    written = (known_as([str(part)], known) for part, known in zip(parts, columns, strict=False))
+    near = (str(name[0] if len(name) == 1 else name) for name in names[:10_000])
+    return next(filter(None, written), "") or suggest(str(row), near)
 
 
 def places_of(rows: Any, lines: np.ndarray) -> Any:
