@@ -49,7 +49,7 @@ def sharded_overlap(h: Shard, source: str, target: str, max_pairs: int = MAX_PAI
     else:
         groups = sized_groups(h, sources, targets, max_pairs)
         columns = groups.column_orders
-        parts = groups.local, groups.sizes, groups.gather, groups.whole
+        parts = groups.source_to_group, groups.sizes, groups.group_to_target, groups.whole
     return _assemble(h, sources, targets, *parts, columns)
 
 
@@ -70,24 +70,25 @@ def _unit_groups(
     h: Shard, sources: ShardFamily, targets: ShardFamily, whole: SparsePattern
 ) -> tuple[SparsePattern, Orders, SparsePattern | None]:
     """Groups × sources, their sizes 𝓘 = 1, targets × groups."""
-    local, gather = _groups(whole)
-    any_pair = int(h.ranks.sum(torch.tensor(local.num_rows, device=h.device)) > 0)
+    source_to_group, group_to_target = _groups(whole)
+    any_pair = int(h.ranks.sum(torch.tensor(source_to_group.num_rows, device=h.device)) > 0)
     sizes = torch.ones(any_pair, dtype=torch.int64, device=h.device)
-    return local, Orders(sizes, in_one_row(local.num_rows, h.device, any_pair).transpose()), gather
+    orders = Orders(sizes, in_one_row(source_to_group.num_rows, h.device, any_pair).transpose())
+    return source_to_group, orders, group_to_target
 
 
 def _assemble(
-    h: Shard, sources: ShardFamily, targets: ShardFamily, local: SparsePattern,
-    sizes: Orders, gather: SparsePattern | None,
+    h: Shard, sources: ShardFamily, targets: ShardFamily, source_to_group: SparsePattern,
+    sizes: Orders, group_to_target: SparsePattern | None,
     whole: SparsePattern, columns: Tensor,
 ) -> ShardedOverlap:  # fmt: skip
     one = h.num_members == 1
     pool = in_one_row(sources.own, h.device) if one else selection(sources.batch, h.num_members).transpose()
     pool = weighted(pool, None if sources.weight is None else sources.weight[pool.index])
     return ShardedOverlap(
-        local,
+        source_to_group,
         sizes,
-        gather,
+        group_to_target,
         pooled(pool, h.ranks),
         None if one else selection(targets.batch, h.num_members),
         sources.own_orders,
@@ -118,10 +119,10 @@ def _nothing(
 ) -> tuple[SparsePattern, Orders, SparsePattern, SparsePattern]:
     """Groups × sources, sizes, targets × groups and targets × sources of members: nothing is local."""
     none = torch.zeros(0, dtype=torch.int64, device=h.device)
-    local = pairs_from_sorted(none.new_zeros(1), none, sources.own)
+    source_to_group = pairs_from_sorted(none.new_zeros(1), none, sources.own)
     whole = pairs_from_sorted(none.new_zeros(h.num_members + 1), none, sources.own)
     sizes = none.reshape(0, sources.num_roles, 1) if with_roles else none
-    return local, Orders.at(sizes, none), selection(none, h.num_members).transpose(), whole
+    return source_to_group, Orders.at(sizes, none), selection(none, h.num_members).transpose(), whole
 
 
 def _groups(whole: SparsePattern) -> tuple[SparsePattern, SparsePattern | None]:
@@ -130,17 +131,17 @@ def _groups(whole: SparsePattern) -> tuple[SparsePattern, SparsePattern | None]:
     if bool(met.all()):
         return whole, None
     target = met.nonzero().squeeze(1)
-    gather = selection(target, whole.num_rows).transpose()
+    group_to_target = selection(target, whole.num_rows).transpose()
     number = met.cumsum(0) - 1
     if isinstance(whole, PushPairs):
         ghosts = torch.arange(whole.plan.ghosts, device=target.device)
         keep = torch.cat([target, whole.num_rows + ghosts])
         every = torch.cat([number, target.shape[0] + ghosts])
         plan = whole.plan.renumbered(number, target.shape[0])
-        return PushPairs(_without(whole.inner, keep, every), plan, whole.total[target]), gather
+        return PushPairs(_without(whole.inner, keep, every), plan, whole.total[target]), group_to_target
     if isinstance(whole, PullPairs):
-        return PullPairs(_without(whole.inner, target, number), whole.plan), gather
-    return _without(whole, target, number), gather
+        return PullPairs(_without(whole.inner, target, number), whole.plan), group_to_target
+    return _without(whole, target, number), group_to_target
 
 
 def _without(pairs: SparsePattern, keep: Tensor, number: Tensor) -> SparsePattern:

@@ -40,11 +40,11 @@ def layer_traffic(overlap: ShardedOverlap, width: int, heads: int = 0, itemsize:
     >>> layer_traffic(part.overlap("nodes", "edges"), width=64).forward  # one rank sends nothing to others
     (0, 256)
     """
-    local = overlap.source_sizes.slot_to_group if heads else overlap.source_to_group
-    sent = len(local.plan.sends) if isinstance(local, (PushPairs, PullPairs)) else 0
-    ghosts = local.plan.ghosts if isinstance(local, (PushPairs, PullPairs)) else 0
+    pairs = overlap.source_sizes.slot_to_group if heads else overlap.source_to_group
+    sent = len(pairs.plan.sends) if isinstance(pairs, (PushPairs, PullPairs)) else 0
+    ghosts = pairs.plan.ghosts if isinstance(pairs, (PushPairs, PullPairs)) else 0
     wire = itemsize if overlap.ranks.wire is None else overlap.ranks.wire.itemsize
-    if isinstance(local, PushPairs):
+    if isinstance(pairs, PushPairs):
         there, back = width * wire + heads * _LSE, (width + heads) * wire + heads * _LSE
         there, back = ghosts * there, sent * back
     else:

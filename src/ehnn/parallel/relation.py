@@ -33,7 +33,8 @@ class ShardedOverlap(Overlap, OwnSchedule):
 
     Attributes:
         whole: `merged`, with a row for every own target.
-        column_orders: ``[columns of local.inner]`` place in ``source_orders.values``, ghosts included.
+        column_orders: ``[columns of source_to_group.inner]`` place in ``source_orders.values``, ghosts
+            included.
         source_numbers, target_numbers: ``[own]`` numbers in the whole family, and its size.
     """
 
@@ -136,15 +137,15 @@ class ShardedOverlap(Overlap, OwnSchedule):
             made = make_weight_groups(self._with_ghosts(self.source_to_group))
         return dataclasses.replace(made, source_to_graph=self._members_by_order())
 
-    def _with_ghosts(self, local: SparsePattern) -> Overlap:
+    def _with_ghosts(self, source_to_group: SparsePattern) -> Overlap:
         """This relation as one process would see it, for sources that include the ghosts."""
-        values, members = self.source_orders.values, self.column_orders.new_zeros(local.num_cols)
+        values, members = self.source_orders.values, self.column_orders.new_zeros(source_to_group.num_cols)
         return Overlap(
-            local, self.sizes, self.group_to_target, None, None, Orders.at(values, self.column_orders),
-            self.target_orders, members, self.target_batch, 1,
+            source_to_group, self.sizes, self.group_to_target, None, None,
+            Orders.at(values, self.column_orders), self.target_orders, members, self.target_batch, 1,
         )  # fmt: skip
 
-    def _pushed_groups(self, local: PushPairs) -> WeightGroups:
+    def _pushed_groups(self, pairs: PushPairs) -> WeightGroups:
         """With nodes as sources, k = 1: groups need only be sorted by (l, 𝓘)."""
         distinct = max(self.sizes.values.shape[0], 1)
         label = self.target_orders.index[self.group_target] * distinct + self.sizes.index
@@ -152,12 +153,12 @@ class ShardedOverlap(Overlap, OwnSchedule):
         labels, which = torch.unique_consecutive(label, return_inverse=True)
         ptr = pointer(which, labels.shape[0])
         target = self.group_target[order]
-        gather, _ = pairs_from_coo(target, arange_like(target), self.num_targets, target.shape[0])
+        group_to_target, _ = pairs_from_coo(target, arange_like(target), self.num_targets, target.shape[0])
         l, size = torch.div(labels, distinct, rounding_mode="floor"), labels % distinct
         values = torch.cat(
             [torch.ones_like(labels).unsqueeze(1), self.target_orders.table[l], self.sizes.table[size]], 1
         )
-        return WeightGroups(reordered(local, order), gather, local, values, ptr, tuple(ptr.tolist()))
+        return WeightGroups(reordered(pairs, order), group_to_target, pairs, values, ptr, tuple(ptr.tolist()))
 
     def _members_by_order(self) -> SparsePattern:
         count = self.source_orders.values.shape[0]
@@ -188,9 +189,9 @@ def reordered(pairs: PushPairs, order: Tensor) -> PushPairs:
     return PushPairs(moved, pairs.plan.renumbered(place, pairs.num_rows), pairs.total[order])
 
 
-def _pulled_sizes(local: PullPairs, sizes: Orders) -> SourceSizes:
+def _pulled_sizes(pairs: PullPairs, sizes: Orders) -> SourceSizes:
     """(source, 𝓘) live where the source lives; those that another rank needs are fetched from there."""
-    inner, plan, distinct = local.inner, local.plan, sizes.values.shape[0]
+    inner, plan, distinct = pairs.inner, pairs.plan, sizes.values.shape[0]
     keys, slot = torch.unique(inner.index * distinct + sizes.index[inner.rows], return_inverse=True)
     here = int((keys < plan.own * distinct).sum())
     new, own = plan.refined(keys, here, distinct)
@@ -204,9 +205,9 @@ def _pulled_sizes(local: PullPairs, sizes: Orders) -> SourceSizes:
     )
 
 
-def _pushed_sizes(local: PushPairs, sizes: Orders) -> SourceSizes:
+def _pushed_sizes(pairs: PushPairs, sizes: Orders) -> SourceSizes:
     """(node, 𝓘) live where the node lives, as the sums over them do."""
-    every = Orders.at(sizes.values, local.plan.known(sizes.index))
-    made = make_source_sizes(local.inner, every)
-    pushed = PushPairs(made.slot_to_group, local.plan, local.total)
+    every = Orders.at(sizes.values, pairs.plan.known(sizes.index))
+    made = make_source_sizes(pairs.inner, every)
+    pushed = PushPairs(made.slot_to_group, pairs.plan, pairs.total)
     return dataclasses.replace(made, slot_to_group=pushed)

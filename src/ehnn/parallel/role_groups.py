@@ -29,17 +29,17 @@ def role_groups(
     sets = targets if isinstance(whole, PushPairs) else sources
     assert sets.roles is not None
     roles, R = h.ranks.distinct(sets.roles), sets.num_roles
-    local: SparsePattern
+    source_to_group: SparsePattern
     if isinstance(whole, PushPairs):
-        local, keys = _pushed(whole, sets.roles, targets.orders)
+        source_to_group, keys = _pushed(whole, sets.roles, targets.orders)
     else:
         assert isinstance(whole, PullPairs)
-        local, keys = _pulled(whole, sets.roles[sets.pairs.t_perm], R)
+        source_to_group, keys = _pulled(whole, sets.roles[sets.pairs.t_perm], R)
     shape = (1, R) if sets is targets else (R, 1)
     matrices = torch.nn.functional.one_hot(roles, R).reshape(-1, *shape)
     sizes = Orders.at(matrices, torch.searchsorted(roles, keys % R))
     target = torch.div(keys, R, rounding_mode="floor")
-    return local, sizes, selection(target, whole.num_rows).transpose()
+    return source_to_group, sizes, selection(target, whole.num_rows).transpose()
 
 
 def _pushed(whole: PushPairs, roles: Tensor, counts: Tensor) -> tuple[PushPairs, Tensor]:

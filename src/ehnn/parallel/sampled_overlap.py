@@ -72,12 +72,15 @@ def sampled_overlap(s: Sample, source: str, target: str) -> SampledOverlap:
         parts = [Part(own), Part(moved, scale, None, factors)]
         codes, counts = _with_nodes(codes[0], counts, n, code is not None, to_nodes)
     whole = SampledPairs(parts, counts.sum(1))
-    pool = SampledPairs([_pool(s, source)], torch.tensor([sum(_totals(s, source))], device=s.device))
-    local, code, gather = _groups(whole, codes, counts)
+    source_to_graph = SampledPairs(
+        [_pool(s, source)], torch.tensor([sum(_totals(s, source))], device=s.device)
+    )
+    source_to_group, code, group_to_target = _groups(whole, codes, counts)
     with_roles = s.num_roles > 1
     sources, targets = (ones.new_zeros(k) for k in (whole.num_cols, whole.num_rows))
     return SampledOverlap(
-        local, _sizes(code, counts.shape[1], with_roles, to_nodes), gather, pool, None,
+        source_to_group, _sizes(code, counts.shape[1], with_roles, to_nodes), group_to_target,
+        source_to_graph, None,
         _orders(s, source, with_roles), _orders(s, target, with_roles), sources, targets, 1, whole=whole,
     )  # fmt: skip
 
@@ -121,8 +124,8 @@ def _groups(
     split = zip(whole.parts, group.split([*map(len, keys)]), strict=True)
     parts = [_regrouped(part, rows, target) for part, rows in split]
     one_each = found.shape[0] == whole.num_rows and torch.equal(target, arange_like(target))
-    gather = None if one_each else selection(target, whole.num_rows).transpose()
-    return SampledPairs(parts, counts[target, code]), code, gather
+    group_to_target = None if one_each else selection(target, whole.num_rows).transpose()
+    return SampledPairs(parts, counts[target, code]), code, group_to_target
 
 
 def _regrouped(part: Part, rows: Tensor, target: Tensor) -> Part:

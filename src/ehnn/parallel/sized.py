@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class SizedGroups:
     """Groups (own target, 𝓘) × sources; ``column_orders`` are places of the orders of sources and ghosts."""
 
-    local: PullPairs
+    source_to_group: PullPairs
     sizes: Orders
-    gather: SparsePattern
+    group_to_target: SparsePattern
     whole: PullPairs
     column_orders: Tensor
 
@@ -58,10 +58,10 @@ def sized_groups(h: Shard, sources: ShardFamily, targets: ShardFamily, max_pairs
     group, row = torch.unique(target * codes + code, return_inverse=True)
     pairs, at = pairs_from_coo(row, column, group.shape[0], columns, weight is not None)
     weight = None if weight is None else weight[at]
-    gather = selection(torch.div(group, codes, rounding_mode="floor"), targets.own).transpose()
-    whole = pairs_from_sorted(pairs.ptr[gather.ptr], pairs.index, columns)
-    local, whole = (PullPairs(weighted(p, weight), plan) for p in (pairs, whole))
-    return SizedGroups(local, Orders.at(sizes, group % codes), gather, whole, orders)
+    group_to_target = selection(torch.div(group, codes, rounding_mode="floor"), targets.own).transpose()
+    whole = pairs_from_sorted(pairs.ptr[group_to_target.ptr], pairs.index, columns)
+    source_to_group, whole = (PullPairs(weighted(p, weight), plan) for p in (pairs, whole))
+    return SizedGroups(source_to_group, Orders.at(sizes, group % codes), group_to_target, whole, orders)
 
 
 def _counted(

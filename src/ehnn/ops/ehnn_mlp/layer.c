@@ -21,6 +21,7 @@ typedef struct {
 typedef struct {
   int64_t d, code, sources, groups, members, targets; /* no members: there is no pool */
   int64_t hidden; /* whether hidden layers are kept, or made again for the gradient */
+  /* source_to_group, group_to_target, everything and graph_to_target of Overlap */
   Pattern local, gather, pool, spread;
   Orders orders[3]; /* of sources, of groups and then members, of targets */
 } Relation;
