@@ -17,13 +17,13 @@ from .grouped_matmul import grouped_matmul
 from .linear import linear as linear
 from .memory import bounded_memory
 from .norm import layer_norm as layer_norm
+from .overlap_sums import members_to_targets as members_to_targets
+from .overlap_sums import pool as pool
+from .overlap_sums import to_targets as to_targets
 from .phi import Fusable as Fusable
 from .phi import PhiWeights as PhiWeights
 from .phi import Residual as Residual
 from .phi import phi as phi
-from .relation import members_to_targets as members_to_targets
-from .relation import pool as pool
-from .relation import to_targets as to_targets
 from .segment_sum import aggregate as aggregate
 from .segment_sum import broadcast_rows, segment_mean, segment_sum
 from .softmax_sum import segment_softmax_sum

@@ -12,7 +12,7 @@ from ehnn.overlap.source_sizes import SourceSizes
 
 from ..dispatch import not_reference
 from ..grouped_matmul import grouped_matmul
-from ..phi.inlined import reason_to_call
+from ..phi.fusable import reason_to_call
 from .naive import scaled_heads
 
 _MANY = 4

@@ -28,7 +28,7 @@ from ..dispatch import not_on, transformed
 from ..memory import bound
 from ..phi.calls import ROWS_PER_THREAD
 from ..phi.cpu import FEW, unfit
-from ..phi.inlined import Fusable
+from ..phi.fusable import Fusable
 from .calls import KernelRelation, Kind, backward, forward
 from .naive import EhnnMlpParts
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from ehnn.overlap import Overlap
 
 from ..dropout import Mask
-from ..relation import pool, to_targets
+from ..overlap_sums import pool, to_targets
 from ..segment_sum import aggregate
 
 

@@ -8,7 +8,7 @@ from ehnn.hypergraph import SparsePattern
 from ehnn.overlap import Orders, Overlap
 from ehnn.overlap.steps import LayerSteps, OwnSchedule
 
-from ..relation import pool, to_targets
+from ..overlap_sums import pool, to_targets
 from ..segment_sum import aggregate
 from .naive import EhnnMlpParts
 

@@ -16,7 +16,7 @@ from ehnn.hypergraph import SparsePattern
 from ..dispatch import Implementation, Operation, definition, not_reference
 from ..dropout import Mask, check_rows
 from . import chunked, cpu, fused, steps, triton
-from .inlined import Fusable
+from .fusable import Fusable
 from .naive import PhiWeights, Residual, reference_phi
 
 
