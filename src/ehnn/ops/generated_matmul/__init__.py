@@ -17,13 +17,16 @@ from . import chunked
 from .naive import reference_matmul, reference_mix
 
 Make = Callable[[Tensor], Tensor]
-"""Keys ``[n, c] → [n, d, e]`` matrices."""
+"""Keys ``[n, c] → [n, d_in, d_out]`` matrices."""
 
 
-def generated_matmul(x: Tensor, make: Make, keys: Tensor, ptr: Tensor, ends: Sequence[int], e: int) -> Tensor:
-    """``x [rows, d], keys [groups, c] → [rows, e]``: rows ``ptr[g]:ptr[g+1]`` times ``make(keys)[g]``.
+def generated_matmul(
+    x: Tensor, make: Make, keys: Tensor, ptr: Tensor, ends: Sequence[int], d_out: int
+) -> Tensor:
+    """``x [rows, d_in], keys [groups, c] → [rows, d_out]``.
 
-    ``ends`` has the numbers of ``ptr [groups + 1]`` on the host.
+    Rows ``ptr[g]:ptr[g+1]`` are multiplied by ``make(keys)[g]``. ``ends`` has the numbers of
+    ``ptr [groups + 1]`` on the host.
 
     >>> import torch
     >>> x, ptr = torch.ones(3, 1), torch.tensor([0, 1, 3])
@@ -31,12 +34,12 @@ def generated_matmul(x: Tensor, make: Make, keys: Tensor, ptr: Tensor, ends: Seq
     >>> generated_matmul(x, double, torch.tensor([[1], [5]]), ptr, (0, 1, 3), 1).flatten().tolist()
     [2.0, 10.0, 10.0]
     """
-    return GENERATED_MATMUL(x, make, keys, ptr, ends, e)
+    return GENERATED_MATMUL(x, make, keys, ptr, ends, d_out)
 
 
-def generated_mix(x: Tensor, make: Make, keys: Tensor, e: int) -> Tensor:
-    """``x [members, K, d], keys [K, L, c] → [members, L, e]``: Σ over K of the rows times their matrices."""
-    return GENERATED_MIX(x, make, keys, e)
+def generated_mix(x: Tensor, make: Make, keys: Tensor, d_out: int) -> Tensor:
+    """``x [members, K, d_in], keys [K, L, c] → [members, L, d_out]``: Σ over K of rows times matrices."""
+    return GENERATED_MIX(x, make, keys, d_out)
 
 
 GENERATED_MATMUL = Operation(
