@@ -74,6 +74,8 @@ def differentiable(
         return _all_runs(kernel, static, depth, tensors)
 
     class Base(torch.autograd.Function):
+        """The operation. It is called as `Forward`, or as `Tangent` in forward mode."""
+
         @staticmethod
         def forward(static: Any, depth: int, *tensors: Any) -> tuple[Tensor, ...]:
             return run(forward, static, depth, tensors)
@@ -114,6 +116,8 @@ def differentiable(
         return run(kernel, static, depth, tensors)
 
     class Backward(torch.autograd.Function):
+        """The gradient as an operation of its own, which has a rule for ``vmap`` and no derivative."""
+
         @staticmethod
         def forward(static: Any, depth: int, count: int, *tensors: Any) -> tuple[Any, ...]:
             return gradients(static, depth, count, tensors)

@@ -60,7 +60,7 @@ class Implementation(NamedTuple):
 
     Attributes:
         name: what `explain` calls it.
-        supports: the arguments of the operation → None, or why this implementation does not take them;
+        supports: the arguments of the operation → None if this implementation takes them, else why not;
             `explain` does not show an empty reason.
         run: the arguments of the operation → its value.
 

@@ -32,7 +32,8 @@ class Overlap:
     """Pairs (source, target) that share 𝓘 ≥ 1 nodes, grouped by (target, 𝓘).
 
     A *group* is a target and a size 𝓘 that occurs for it: its sources are {i : |i ∩ j| = 𝓘}. Everything
-    that Eq. 5 of the paper sums over is here; 𝓘 = 0 is the pool over all sources of a batch member.
+    that Eq. 5 of the paper sums over is here; 𝓘 = 0 is the pool over all sources of a batch member, which
+    is the *graph* in the names of attributes.
     Memory is linear in sources + targets + pairs. Between hyperedges with roles, 𝓘 is the
     matrix M[r, s] = |i_r ∩ j_s| of nodes that have role r in the source and s in the target: ``sizes`` has
     matrices, and the orders are vectors of role counts. Weights of hyperedges and incidences are in the

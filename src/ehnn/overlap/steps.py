@@ -18,8 +18,8 @@ class LayerSteps:
 
     Attributes:
         before: x and the orders of sources → rows to be summed. It treats each row by itself.
-        local: a pattern of groups × sources and those rows → rows of groups.
-        everywhere: those rows → rows of members; None without 𝓘 = 0.
+        local: a pattern of groups × sources and those rows → rows of groups, the terms of 𝓘 ≥ 1.
+        everywhere: those rows → rows of members, the terms of 𝓘 = 0; None without them.
         after: rows of groups and members, and their sizes → the result. It treats each row by itself.
     """
 

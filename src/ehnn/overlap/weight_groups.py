@@ -1,4 +1,7 @@
-"""Groups refined by source order and sorted by (k, l, 𝓘)."""
+"""Groups refined by source order and sorted by (k, l, 𝓘): those of one triplet have one matrix 𝓦(k, l, 𝓘).
+
+The weights are these matrices of `EHNNLinear`. Weights of hyperedges and incidences are in `weights.py`.
+"""
 
 from __future__ import annotations
 

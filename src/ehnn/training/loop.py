@@ -80,6 +80,17 @@ def fit(
 
 
 class _Trainer:
+    """The state of one `fit`; its parts, and what `_save` and `_resume` keep of them.
+
+    Attributes:
+        result: the runs, their history and their best parameters so far.
+        average: the moving average of the parameters (``config.ema``), or None.
+        epoch: how many are done.
+        last_gain: the last epoch in which a run had a new best validation metric.
+        step: the training steps done, as a tensor that a recorded graph increases.
+        loss, first_loss: of the last epoch, and of the one that it is compared with; see `DIVERGED`.
+    """
+
     def __init__(
         self,
         make: Callable[[], nn.Module],
@@ -112,7 +123,8 @@ class _Trainer:
         self.epoch = self.last_gain = 0
         self._rng: Tensor | None = None
         self._own_random = OwnRandom(runs.seeds[0])
-        self._on_schedule: dict[str, Any] | None = None  # without an evaluation that only a time limit caused
+        # What `_save` keeps of the selection if the time limit has caused an evaluation: the state before it.
+        self._on_schedule: dict[str, Any] | None = None
         self.loss: list[float] = []
         self.first_loss: list[float] | None = None
         self.step = torch.zeros((), dtype=torch.int64, device=device)

@@ -33,6 +33,11 @@ class Runs:
         device: where the parameters live.
         compile: call the model through ``torch.compile``, with hypergraphs that occur again; for one run.
 
+    Attributes:
+        parameters: ``[runs, …]`` each, by name.
+        model: the modules of all runs; `forward` puts the parameters of the runs in place of their own.
+        draws: whether the model may draw random numbers other than the masks of `ehnn.nn.Dropout`.
+
     >>> runs = Runs(lambda: torch.nn.Linear(2, 3), seeds=range(4))
     >>> runs.parameters["weight"].shape
     torch.Size([4, 3, 2])

@@ -66,6 +66,8 @@ def aggregate(x: Tensor, pairs: SparsePattern, aggregation: str) -> Tensor:
 def broadcast_rows(table: Tensor, pairs: SparsePattern) -> Tensor:
     """``[num_cols, …] → [num_rows, …]``: the row of ``table`` that each row of ``pairs`` selects.
 
+    Each row of ``pairs`` has one pair, so this is `segment_sum` with faster ways to compute it.
+
     >>> from ehnn import Hypergraph
     >>> orders = Hypergraph.from_edges([[0, 1], [1, 2, 3], [4, 5]]).overlap("edges", "nodes").source_orders
     >>> broadcast_rows(orders.values.float().unsqueeze(1), orders.pairs).flatten().tolist()
