@@ -22,7 +22,7 @@ def test_of_an_overlap(old):
 
 VIEWS = {
     "source_sizes": {"local": "slot_to_group", "source": "source_to_slot"},
-    "weight_groups": {"gather": "group_to_target", "pool": "source_to_graph"},
+    "weight_groups": {"local": "source_to_group", "gather": "group_to_target", "pool": "source_to_graph"},
 }
 
 

@@ -149,10 +149,6 @@ class NetworkSpec:
         return Pooled(self.nodes(d_in, self.width, edge_features), self.width, d_out)
 
 
-Plan = NetworkSpec
-"""The former name, which `portfolio` uses; a plan in `ehnn.parallel` is something else."""
-
-
 class Given(nn.Module):
     """A module from a user's factory, in the form ``model(h, x)``."""
 

@@ -43,12 +43,9 @@ class WeightGroups:
     ptr: Tensor
     ends: tuple[int, ...]
 
-    __getattr__ = renamed_attributes(gather="group_to_target", pool="source_to_graph")
-
-    @property
-    def local(self) -> SparsePattern:
-        """The former name of ``source_to_group``, which `ehnn_paper.measure.roofline` still uses."""
-        return self.source_to_group
+    __getattr__ = renamed_attributes(
+        local="source_to_group", gather="group_to_target", pool="source_to_graph"
+    )  # fmt: skip
 
 
 def make_weight_groups(o: Overlap) -> WeightGroups:

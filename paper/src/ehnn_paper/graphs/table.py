@@ -21,7 +21,7 @@ import numpy as np
 import torch
 
 from ehnn.estimators import HypergraphClassifier
-from ehnn.estimators.models import Plan
+from ehnn.estimators.models import NetworkSpec
 from ehnn.estimators.portfolio.graph_table import GraphTable
 from ehnn.training import TrainConfig, fit
 from ehnn_paper.digest import digest
@@ -91,7 +91,7 @@ def compute(device: str, data_dir: str, trial: Trial) -> Found:
     if trial.model == SIZES:
         return _by_fold(data, settings["seed"], partial(_logistic, settings["penalties"]))
     start = time.monotonic()
-    plan = Plan(trial.model, settings["width"], settings["dropout"])
+    plan = NetworkSpec(trial.model, settings["width"], settings["dropout"])
     task = FoldedGraphs(data, settings["seed"], plan.prepare, settings["batch_size"], device)
     epochs = min(settings["epochs"], math.ceil(settings["steps"] / task.steps))
     config = TrainConfig(

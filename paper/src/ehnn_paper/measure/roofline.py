@@ -107,7 +107,7 @@ def all_set_transformer(overlap: Overlap, d_in: int, d_out: int) -> Work:
 def ehnn_linear(overlap: Overlap, d_in: int, d_out: int) -> Work:
     """`ehnn.nn.EHNNLinear` without what makes its matrices: a product for each fine group."""
     fine = overlap.weight_groups
-    groups, pairs = fine.local.num_rows, len(fine.local)
+    groups, pairs = fine.source_to_group.num_rows, len(fine.source_to_group)
     summed = sums(pairs, overlap.num_sources, groups, d_in) + sums(groups, groups, overlap.num_targets, d_out)
     return summed + product(groups, d_in, d_out)
 

@@ -13,7 +13,7 @@ from ehnn.hypergraph import Hypergraph
 from ehnn.nn.dropout import Dropout
 from ehnn.training.randomness import OwnRandom
 
-from ..models import Plan
+from ..models import NetworkSpec
 from ..room import within
 from .folds import fold_numbers
 from .nets import Schedule, loss_of, restored, standard, tensors_of, train
@@ -28,7 +28,7 @@ class LabelledEHNN(nn.Module):
     Shapes: columns ``[num_nodes, d]``, labels ``[num_nodes, width + 1]`` → ``[num_nodes, width]``.
     """
 
-    def __init__(self, plan: Plan, columns: int, outputs: int) -> None:
+    def __init__(self, plan: NetworkSpec, columns: int, outputs: int) -> None:
         super().__init__()
         width = plan.width
         self.columns, self.labels = nn.Linear(columns, width), nn.Linear(outputs + 1, width, bias=False)
@@ -52,7 +52,7 @@ class EHNN:
     """
 
     output: Output
-    plan: Plan
+    plan: NetworkSpec
     schedule: Schedule = field(default_factory=Schedule)
     device: str = "cpu"
     groups: int = 5

@@ -15,7 +15,7 @@ from ehnn.nn.dropout import Dropout
 from ehnn.training.randomness import OwnRandom
 
 from ..features import structural_features
-from ..models import Plan
+from ..models import NetworkSpec
 from .nets import Schedule, loss_of, restored, standard, tensors_of, train
 from .outputs import SALT, Output
 
@@ -28,7 +28,7 @@ class GraphModel(nn.Module):
     Shapes: hypergraphs in a batch, columns ``[num_members, d]`` → ``[num_members, outputs]``.
     """
 
-    def __init__(self, plan: Plan, channels: int, columns: int, outputs: int) -> None:
+    def __init__(self, plan: NetworkSpec, channels: int, columns: int, outputs: int) -> None:
         super().__init__()
         width = plan.width
         self.first = nn.Linear(channels, width)
@@ -47,7 +47,7 @@ class GraphNet:
     """`GraphModel` on the hypergraphs of a `GraphTable`; see `MLP` for the interface."""
 
     output: Output
-    plan: Plan
+    plan: NetworkSpec
     schedule: Schedule = field(default_factory=Schedule)
     device: str = "cpu"
     arrays: dict[str, Array] = field(default_factory=dict)

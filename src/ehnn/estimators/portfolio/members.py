@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..models import Plan
+from ..models import NetworkSpec
 from .boosting import Boosting
 from .ehnn_net import EHNN
 from .graph_net import GraphNet
@@ -76,10 +76,10 @@ class Member:
         if kind == "mlp":
             return MLP(self.output, device=self.device, **options)
         if kind == "ehnn":
-            plan = Plan(**options.pop("plan"))
+            plan = NetworkSpec(**options.pop("plan"))
             return EHNN(self.output, plan, device=self.device, **options)
         if kind == "graph":
-            plan = Plan(**options.pop("plan"))
+            plan = NetworkSpec(**options.pop("plan"))
             return GraphNet(self.output, plan, device=self.device, **options)
         return None
 

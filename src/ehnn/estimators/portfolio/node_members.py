@@ -35,8 +35,8 @@ def node_members(
 ) -> list[Spec]:
     """What is tried on the rows of ``table``.
 
-    ``plan`` are arguments of `Plan` for networks, ``share`` the seconds of one core for each fold. ``gated``:
-    linear models of features are also tried on those columns alone that a test keeps; see `gate`.
+    ``plan`` are arguments of `NetworkSpec` for networks, ``share`` the seconds of one core for each fold.
+    ``gated``: linear models of features are also tried on those columns alone that a test keeps; see `gate`.
     """
     specs = [Spec("majority" if output.kind != "numbers" else "mean", "prior", new_rows=True, always=True)]
     votes: tuple[str, ...] = LABELS if output.kind == "classes" else ("count", "vote", "spread")
