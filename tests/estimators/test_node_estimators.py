@@ -371,15 +371,6 @@ def test_residual_is_refused_by_models_that_ignore_it(model: Any, residual: bool
             kind(model=model, residual=residual).fit([[0, 1], [1, 2]], [0, 1, 0])
 
 
-@pytest.mark.parametrize("setting", [{"width": 8}, {"dropout": 0.9}, {"options": {"heads": 2}}])
-def test_a_factory_gets_no_settings(setting: dict[str, Any]) -> None:
-    (name,) = setting
-    told = f"{name}=.* would be ignored: a model from a factory has no such setting.* leave {name} out"
-    for kind in (ehnn.NodeClassifier, ehnn.HyperedgePredictor):
-        with pytest.raises(ValueError, match=told):
-            kind(model=linear, **setting).fit([[0, 1], [1, 2]], [0, 1, 0])
-
-
 @pytest.mark.parametrize("model", ["auto", "hgnn", linear])
 def test_a_path_is_refused_by_models_without_one(model: Any) -> None:
     estimator = ehnn.HypergraphClassifier(model=model, path=("nodes", "edges", "graph"))

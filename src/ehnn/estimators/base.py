@@ -36,8 +36,6 @@ from .room import within
 
 _DEVICES = "'auto', 'cpu', 'cuda', 'cuda:1', …"
 
-_BY_NAME = "a model given by name"
-
 Self = TypeVar("Self", bound="Estimator")
 _Fit = TypeVar("_Fit", bound=Callable[..., Any])
 
@@ -88,7 +86,7 @@ class Estimator:
             ``leaderboard_``); or one alone: ``"ehnn-mlp"``, ``"ehnn-transformer"``, a baseline, or a factory
             ``(d_in, d_out) -> nn.Module`` of a module with ``module(h) -> [rows, d_out]``.
         width: channels between the layers. ``width``, ``dropout`` and ``options`` are settings of models
-            given by name; they are refused with a factory.
+            given by name; a factory does not get them.
         dropout: the dropout rate between the layers.
         options: further arguments of the layer or baseline; with ``model="auto"``, of EHNN-MLP.
         features: of nodes: ``"given"``, ``"structural"`` (degrees, orders: see `structural_features`),
@@ -205,7 +203,7 @@ class Estimator:
 
     def _unread(self) -> dict[str, str]:
         """Settings that `model` does not read, and what would read each."""
-        return {} if isinstance(self.model, str) else dict.fromkeys(("width", "dropout", "options"), _BY_NAME)
+        return {}
 
     def _network_to_fit(self) -> NetworkSpec:
         """`_network`, after a ValueError for a setting that was given and that the model would ignore."""
